@@ -1,0 +1,42 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help up test check format bench mutants clean
+
+help:  ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+up: $(INSTALLED)  ## Run the main job: enqueue, claim and settle a few jobs on a SQLite file
+	$(BIN)/python examples/first_jobs.py
+
+test: $(INSTALLED)  ## Run the whole suite, on SQLite and on a real PostgreSQL
+	$(BIN)/pytest -n 2 --dist worksteal
+
+check: $(INSTALLED)  ## Check format, lint, types and layers, and run the fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -n 2 -m "not slow"
+
+format: $(INSTALLED)  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(INSTALLED)  ## Compare the store with bare SQL, on both databases
+	$(BIN)/python -m benchmarks.store
+
+mutants: $(INSTALLED)  ## Break the code on purpose and see that a test notices
+	$(BIN)/python tests/mutants.py
+
+clean:  ## Remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Mainspring needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=/path/to/python3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,test]'
+	@touch $@

@@ -1,0 +1,132 @@
+"""Every exception that Mainspring raises on purpose.
+
+    MainspringError
+    ├── InvalidValue (ValueError)        a caller's value
+    │   ├── InvalidPayload               an argument or result that JSON can't carry
+    │   ├── InvalidURL                   a database address
+    │   └── DuplicateTask                a second task of the same name
+    ├── NotFound (LookupError)           a missing thing
+    │   ├── TaskNotFound
+    │   └── JobNotFound
+    ├── IllegalMove                      a transition that the lifecycle does not allow
+    ├── LeaseLost                        an attempt that no longer holds its job
+    └── StoreError                       the database
+        ├── StoreUnavailable             can't be reached, or did not answer in time
+        ├── StoreReadOnly                can't be written
+        ├── StoreFull                    has no room left
+        └── SchemaError
+            ├── SchemaMissing            never migrated
+            ├── SchemaOutdated           older than this code
+            └── SchemaNewer              newer than this code
+
+A class builds its own sentence from the facts: what was expected, what came, and the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class MainspringError(Exception):
+    """Base of all errors that Mainspring raises on purpose."""
+
+
+class InvalidValue(MainspringError, ValueError):
+    """A caller's value is not what was expected."""
+
+
+class InvalidPayload(InvalidValue):
+    """An argument or result can't be carried as JSON; the message names it and says why."""
+
+
+class InvalidURL(InvalidValue):
+    """A database address that Mainspring does not understand."""
+
+
+class DuplicateTask(InvalidValue):
+    """A second task of the same name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"a task named {name!r} exists already; give one of the two another name=")
+
+
+class NotFound(MainspringError, LookupError):
+    """A thing that was named does not exist."""
+
+
+class TaskNotFound(NotFound):
+    """A task name that no registered task has."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"no task is named {name!r}{did_you_mean(name, known)}")
+
+
+class JobNotFound(NotFound):
+    """A job id that is not, or no longer, in the database."""
+
+    def __init__(self, job_id: object) -> None:
+        super().__init__(f"no job has the id {job_id}; it may have been pruned")
+
+
+class IllegalMove(MainspringError):
+    """A transition that `model.lifecycle` does not allow: a bug in the caller, never in its data."""
+
+    def __init__(self, source: str, target: str) -> None:
+        super().__init__(f"a job can't move from {source} to {target}")
+
+
+class LeaseLost(MainspringError):
+    """The worker's lease ended, so another worker may hold the job; nothing more can be recorded for this attempt."""
+
+
+class StoreError(MainspringError):
+    """The database refused or failed."""
+
+
+class StoreUnavailable(StoreError):
+    """The database can't be reached, or did not answer in time."""
+
+
+class StoreReadOnly(StoreError):
+    """The database can be read but not written."""
+
+
+class StoreFull(StoreError):
+    """The database has no room left; nothing of the refused write was kept."""
+
+
+class SchemaError(StoreError):
+    """The database's tables do not fit this version of Mainspring."""
+
+
+class SchemaMissing(SchemaError):
+    """The database holds other tables but none of ours, so we ask before adding any."""
+
+    def __init__(self) -> None:
+        super().__init__("the database was never prepared for Mainspring; run `mainspring migrate`")
+
+
+class SchemaOutdated(SchemaError):
+    """The database is older than this code."""
+
+    def __init__(self, found: int, needed: int) -> None:
+        super().__init__(
+            f"the database is at schema version {found}, this mainspring needs {needed}; run `mainspring migrate`"
+        )
+
+
+class SchemaNewer(SchemaError):
+    """The database is newer than this code, which can't know what the newer tables mean."""
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(
+            f"the database is at schema version {found}, this mainspring knows only up to {known}; "
+            "upgrade the mainspring package on this machine"
+        )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `, did you mean 'x'?` for the nearest known word, or nothing when none is near."""
+    near = get_close_matches(word, list(known), n=1)
+    return f", did you mean {near[0]!r}?" if near else ""

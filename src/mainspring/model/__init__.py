@@ -1,0 +1,1 @@
+"""Nouns and rules. Pure: no input or output, and time and chance come in as arguments."""

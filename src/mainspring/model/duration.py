@@ -1,0 +1,66 @@
+"""Lengths of time as people write them."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+
+from mainspring.errors import InvalidValue
+
+Duration = timedelta | int | float | str
+
+_UNITS = {
+    "ms": timedelta(milliseconds=1),
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhdw])\s*")
+_LONGEST = timedelta(days=36_525)
+
+
+def duration(value: Duration, name: str = "duration") -> timedelta:
+    """Return *value* as a timedelta: a timedelta, a number of seconds, or text such as `10m` or `1h30m`."""
+    length = _read(value)
+    if length is None:
+        raise InvalidValue(
+            f"expected {name} to be a timedelta, a number of seconds or text like '10m' or '1h30m', got: {value!r}"
+        )
+    if not timedelta(0) <= length <= _LONGEST:
+        raise InvalidValue(f"expected {name} to be between 0 and 100 years, got: {value!r}")
+    return length
+
+
+def _read(value: Duration) -> timedelta | None:
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return _seconds(value)
+    return _text(value) if isinstance(value, str) else None
+
+
+def _seconds(value: float) -> timedelta | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    # Clamped before it becomes a timedelta, which would overflow; the caller refuses what is out of range.
+    beyond = _LONGEST.total_seconds() + 1
+    return timedelta(seconds=max(-1.0, min(beyond, value)))
+
+
+def _text(value: str) -> timedelta | None:
+    text = value.strip()
+    if not text:
+        return None
+    total, position = 0.0, 0
+    while position < len(text):
+        part = _PART.match(text, position)
+        if part is None:
+            return None
+        total += float(part[1]) * _UNITS[part[2]].total_seconds()
+        position = part.end()
+    return _seconds(total)

@@ -1,0 +1,139 @@
+"""A job: one durable request to run a task."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from enum import IntEnum, StrEnum
+from uuid import UUID
+
+import msgspec
+
+from mainspring.errors import InvalidValue
+from mainspring.model.outcome import Failure
+
+
+class JobState(StrEnum):
+    """Where a job is in its life. Each line says who moves it on."""
+
+    BLOCKED = "blocked"  # waits for parents, a slot or a signal: whoever ends that wait releases it
+    SCHEDULED = "scheduled"  # due later: promote, at its time
+    READY = "ready"  # due: a worker claims it
+    RUNNING = "running"  # claimed under a fence: its attempt settles it, or reap does
+    RETRYING = "retrying"  # failed, due again after backoff: promote, at its time
+    PAUSED = "paused"  # held by a person: resume
+    SUCCEEDED = "succeeded"  # final
+    FAILED = "failed"  # final, a dead letter: replay makes it ready again
+    CANCELLED = "cancelled"  # final
+    EXPIRED = "expired"  # final
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing but an explicit replay leaves this state."""
+        return self in _FINAL
+
+
+_FINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED})
+
+
+class Priority(IntEnum):
+    """Named priorities. A larger number is more urgent; any number from 0 to 100 will do."""
+
+    LOW = 1
+    NORMAL = 5
+    HIGH = 10
+    URGENT = 20
+
+
+class Wish(StrEnum):
+    """What a person asked of a job while it was running; its worker learns of it with the next beat."""
+
+    CANCEL = "cancel"
+    PAUSE = "pause"
+
+
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that is not stored yet. `payload` is what `payload.encode_call` made.
+
+    It is due at `run_at`, or else `delay` after the database received it: a delay is judged by the
+    database's clock alone, so the caller's may be wrong.
+    """
+
+    id: UUID
+    task: str
+    payload: str
+    queue: str = "default"
+    priority: int = Priority.NORMAL
+    run_at: datetime | None = None
+    delay: timedelta = timedelta(0)
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.task, "task")
+        check_name(self.queue, "queue")
+        if isinstance(self.priority, bool) or not isinstance(self.priority, int) or not 0 <= self.priority <= 100:
+            raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {self.priority!r}")
+        if self.run_at is not None and self.run_at.tzinfo is None:
+            raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {self.run_at!r}")
+        if self.key is not None:
+            _check_key(self.key)
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A stored job as it was at one moment. The fields stand in the order of every query's columns."""
+
+    id: UUID
+    task: str
+    queue: str
+    payload: str
+    priority: int
+    state: JobState
+    run_at: datetime
+    created_at: datetime
+    key: str | None
+    attempt: int  # number of the present or last attempt; what cost no attempt is taken back
+    losses: int  # attempts that ended because the worker died
+    fence: int  # grows with every claim, never falls
+    session: UUID | None  # the worker session that holds it, or that ended it
+    started_at: datetime | None  # of the present attempt, or of the one that ended the job
+    wish: Wish | None
+    reason: str | None  # why a person moved it last
+    error: str | None  # the last failure, as JSON
+    finished_at: datetime | None
+    outcome: str | None  # what the last attempt came to, where an attempt ended the job
+    result: str | None  # as JSON
+
+    @property
+    def failure(self) -> Failure | None:
+        """The last failure, if there was one."""
+        return msgspec.json.decode(self.error, type=Failure) if self.error else None
+
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
+_KEY_BYTES = 512
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a task or queue name that a URL, a log line or a metric label could not carry as it is."""
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise InvalidValue(
+            f"expected {what} to be 1 to 128 letters, digits or any of _.:/- "
+            f"(beginning with a letter, digit or _), got: {shortened(name)}"
+        )
+
+
+def _check_key(key: str) -> None:
+    if not isinstance(key, str) or not key or "\0" in key:
+        raise InvalidValue(f"expected key to be text without NUL characters, got: {shortened(key)}")
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidValue(f"expected key to be valid Unicode, got: {shortened(key)}") from None
+    if size > _KEY_BYTES:
+        raise InvalidValue(f"expected key to be at most {_KEY_BYTES} bytes, got {size}: {shortened(key)}")
+
+
+def shortened(value: object, limit: int = 60) -> str:
+    """Return the repr of *value*, cut to *limit* characters, for use in a message."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

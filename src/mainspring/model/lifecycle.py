@@ -1,0 +1,169 @@
+"""The one decider: which moves a job may make, and what becomes of it.
+
+Worker, reaper and operator all ask here first and write second; SQL only applies the answer. Time enters as
+delays, not instants, because the database's clock decides what "now" is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TypedDict, Unpack
+from uuid import UUID
+
+import msgspec
+
+from mainspring.errors import IllegalMove
+from mainspring.model.job import Job, JobState, Wish
+from mainspring.model.outcome import (
+    Cancelled,
+    Failed,
+    Failure,
+    Lost,
+    Outcome,
+    Paused,
+    Returned,
+    Snoozed,
+    Succeeded,
+    TimedOut,
+)
+from mainspring.model.retry import Retry
+
+BLOCKED, SCHEDULED, READY, RUNNING, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED = JobState
+
+MOVES = MappingProxyType(
+    {
+        BLOCKED: frozenset({SCHEDULED, READY, PAUSED, CANCELLED, EXPIRED}),
+        SCHEDULED: frozenset({READY, PAUSED, CANCELLED, EXPIRED}),
+        READY: frozenset({BLOCKED, SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
+        RUNNING: frozenset({BLOCKED, SCHEDULED, READY, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED}),
+        RETRYING: frozenset({READY, PAUSED, CANCELLED, EXPIRED}),
+        PAUSED: frozenset({BLOCKED, SCHEDULED, READY, CANCELLED, EXPIRED}),
+        SUCCEEDED: frozenset[JobState](),
+        FAILED: frozenset({READY}),
+        CANCELLED: frozenset({READY}),
+        EXPIRED: frozenset({READY}),
+    }
+)
+
+MAX_LOSSES = 3
+"""A job that has cost this many workers their life is quarantined: it fails, and waits for a person."""
+
+NO_RETRY = Retry(max_attempts=1)
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a job: a move that holds only while the job still has this source and this fence.
+
+    `outcome` is None when no attempt ended. `delay` is None when the job keeps its due time and its place.
+    """
+
+    job_id: UUID
+    fence: int
+    source: JobState
+    state: JobState
+    attempt: int
+    losses: int
+    outcome: str | None = None
+    delay: timedelta | None = None
+    result: str | None = None
+    failure: Failure | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.state not in MOVES[self.source]:
+            raise IllegalMove(self.source, self.state)
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A wish left with a running job, or taken back from it (None), until its worker hears of it."""
+
+    job_id: UUID
+    fence: int
+    wish: Wish | None
+    reason: str | None
+
+
+def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 1.0) -> Settlement:
+    """Return what becomes of the running *job* whose attempt came to *outcome*.
+
+    A wish that came during the attempt plays no part here: it may come until the very moment of the write, so
+    the store grants it there, when the job did not end anyway.
+    """
+    match outcome:
+        case Succeeded(result):
+            return _move(job, SUCCEEDED, outcome=outcome.name, result=result)
+        case Failed(failure, retryable) | TimedOut(failure, retryable):
+            if retryable and retry.allows(job.attempt):
+                delay = retry.delay(job.attempt, jitter)
+                return _move(job, RETRYING, outcome=outcome.name, failure=failure, delay=delay)
+            return _move(job, FAILED, outcome=outcome.name, failure=failure)
+        case Lost(reason):
+            return _lose(job, outcome.name, Failure(type="WorkerLost", message=reason))
+        case Cancelled(reason):
+            return _move(job, CANCELLED, outcome=outcome.name, reason=reason)
+        case Snoozed(delay):
+            return _move(job, SCHEDULED, outcome=outcome.name, delay=delay, attempt=job.attempt - 1)
+        case Paused(reason):
+            return _move(job, PAUSED, outcome=outcome.name, reason=reason, attempt=job.attempt - 1)
+        case Returned():
+            return _move(job, READY, outcome=outcome.name, attempt=job.attempt - 1)
+
+
+def cancel(job: Job, reason: str | None = None) -> Settlement | Asked | None:
+    """Return how *job* is cancelled: at once, by asking its worker, or not at all when it has finished."""
+    if job.state.final or job.wish is Wish.CANCEL:
+        return None
+    if job.state is RUNNING:
+        return _ask(job, Wish.CANCEL, reason)
+    return _move(job, CANCELLED, reason=reason)
+
+
+def pause(job: Job, reason: str | None = None) -> Settlement | Asked | None:
+    """Return how *job* is paused; one that is paused, finished or about to be cancelled is left alone."""
+    if job.state.final or job.state is PAUSED or job.wish is not None:
+        return None
+    if job.state is RUNNING:
+        return _ask(job, Wish.PAUSE, reason)
+    return _move(job, PAUSED, reason=reason)
+
+
+def resume(job: Job, now: datetime) -> Settlement | Asked | None:
+    """Return how a paused *job* goes on: at its old due time, and in its old place when that has come."""
+    if job.state is PAUSED:
+        return _move(job, READY if job.run_at <= now else SCHEDULED)
+    return _ask(job, None, None) if job.wish is Wish.PAUSE else None
+
+
+def replay(job: Job, reason: str | None = None) -> Settlement | None:
+    """Return how a finished *job* lives again, with fresh counters and the same fence; None if it can't."""
+    if not job.state.final or READY not in MOVES[job.state]:
+        return None
+    return _move(job, READY, attempt=0, losses=0, delay=timedelta(0), reason=reason)
+
+
+class _Changes(TypedDict, total=False):
+    attempt: int
+    losses: int
+    outcome: str
+    delay: timedelta
+    result: str
+    failure: Failure
+    reason: str | None
+
+
+def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
+    changes.setdefault("attempt", job.attempt)
+    changes.setdefault("losses", job.losses)
+    return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, **changes)
+
+
+def _lose(job: Job, outcome: str, failure: Failure) -> Settlement:
+    losses = job.losses + 1
+    if losses >= MAX_LOSSES:
+        return _move(job, FAILED, outcome=outcome, losses=losses, failure=failure)
+    return _move(job, READY, outcome=outcome, losses=losses, failure=failure, attempt=job.attempt - 1)
+
+
+def _ask(job: Job, wish: Wish | None, reason: str | None) -> Asked:
+    return Asked(job_id=job.id, fence=job.fence, wish=wish, reason=reason)

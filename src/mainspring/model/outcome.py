@@ -1,0 +1,76 @@
+"""What an attempt came to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+import msgspec
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an attempt failed, as it is kept with the job."""
+
+    type: str
+    message: str
+    traceback: str | None = None
+
+
+class Succeeded(msgspec.Struct, frozen=True):
+    """The handler returned; `result` is what it returned, as JSON."""
+
+    name: ClassVar[str] = "succeeded"
+    result: str
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """The handler raised. `retryable` says whether its retry policy covers that exception."""
+
+    name: ClassVar[str] = "failed"
+    failure: Failure
+    retryable: bool = True
+
+
+class TimedOut(msgspec.Struct, frozen=True):
+    """The handler did not end in time."""
+
+    name: ClassVar[str] = "timed_out"
+    failure: Failure
+    retryable: bool = True
+
+
+class Snoozed(msgspec.Struct, frozen=True):
+    """The handler asked to be run again later; that costs no attempt."""
+
+    name: ClassVar[str] = "snoozed"
+    delay: timedelta
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The handler stopped because a person asked it to cancel."""
+
+    name: ClassVar[str] = "cancelled"
+    reason: str | None = None
+
+
+class Paused(msgspec.Struct, frozen=True):
+    """The handler stopped because a person asked it to pause; that costs no attempt."""
+
+    name: ClassVar[str] = "paused"
+    reason: str | None = None
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """The worker died, or could not be told apart from a dead one."""
+
+    name: ClassVar[str] = "lost"
+    reason: str
+
+
+class Returned(msgspec.Struct, frozen=True):
+    """The worker gives the job back unstarted, or provably stopped; that costs no attempt."""
+
+    name: ClassVar[str] = "returned"
+
+
+Outcome = Succeeded | Failed | TimedOut | Snoozed | Cancelled | Paused | Lost | Returned

@@ -1,0 +1,65 @@
+"""When a failed attempt is tried again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from mainspring.errors import InvalidValue
+from mainspring.model.duration import Duration, duration
+
+ExceptionTypes = tuple[type[BaseException], ...]
+
+# 2**60 of any base is beyond any cap, and far from the overflow of a float.
+_LARGEST_DOUBLING = 60
+
+
+@dataclass(frozen=True, init=False)
+class Retry:
+    """Exponential backoff with a cap, jitter, and rules by exception.
+
+    `max_attempts` counts the first run. `on` limits retries to these exceptions; `never` wins over `on`.
+    """
+
+    max_attempts: int
+    base: timedelta
+    cap: timedelta
+    on: ExceptionTypes
+    never: ExceptionTypes
+
+    def __init__(
+        self,
+        max_attempts: int = 5,
+        base: Duration = "2s",
+        cap: Duration = "10m",
+        on: ExceptionTypes = (Exception,),
+        never: ExceptionTypes = (),
+    ) -> None:
+        if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
+            raise InvalidValue(f"expected max_attempts to be a whole number of at least 1, got: {max_attempts!r}")
+        # Written by hand so that callers may say "2s" while readers always find a timedelta.
+        object.__setattr__(self, "max_attempts", max_attempts)
+        object.__setattr__(self, "base", duration(base, "base"))
+        object.__setattr__(self, "cap", duration(cap, "cap"))
+        object.__setattr__(self, "on", _exceptions(on, "on"))
+        object.__setattr__(self, "never", _exceptions(never, "never"))
+
+    def delay(self, attempt: int, jitter: float) -> timedelta:
+        """Return how long to wait after failed attempt number *attempt*; *jitter* lies between 0.5 and 1.5."""
+        doublings = min(attempt - 1, _LARGEST_DOUBLING)
+        seconds = min(self.cap.total_seconds(), self.base.total_seconds() * 2**doublings)
+        return timedelta(seconds=seconds * jitter)
+
+    def covers(self, error: BaseException) -> bool:
+        """Return whether *error* is of a kind that is worth another attempt."""
+        return isinstance(error, self.on) and not isinstance(error, self.never)
+
+    def allows(self, attempt: int) -> bool:
+        """Return whether another attempt may follow attempt number *attempt*."""
+        return attempt < self.max_attempts
+
+
+def _exceptions(types: ExceptionTypes, name: str) -> ExceptionTypes:
+    if isinstance(types, tuple) and all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in types):
+        return types
+    raise InvalidValue(f"expected {name} to be a tuple of exception classes, got: {types!r}")

@@ -1,0 +1,51 @@
+"""A worker session: one boot of a worker process, and the lease it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from mainspring.errors import InvalidValue
+from mainspring.model.job import Wish
+
+DEFAULT_LEASE = timedelta(seconds=15)
+_SHORTEST_LEASE = timedelta(milliseconds=100)
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session to open. The id is random for every boot: a host name or pid can come back, an id can't."""
+
+    id: UUID
+    name: str
+    lease: timedelta = DEFAULT_LEASE
+
+    def __post_init__(self) -> None:
+        if self.lease < _SHORTEST_LEASE:
+            raise InvalidValue(f"expected lease to be at least 100ms, got: {self.lease}")
+
+
+class Session(msgspec.Struct, frozen=True):
+    """A session as the database knows it."""
+
+    id: UUID
+    name: str
+    lease: timedelta
+    started_at: datetime
+    beat_at: datetime
+    alive: bool
+
+
+class Beat(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session learns from a beat: whether it still lives, and where the database sees things differently.
+
+    `strays` are jobs that the database thinks the session holds and the session does not know: the reply to
+    their claim was lost. `lost` are jobs that the session thinks it holds and no longer does.
+    """
+
+    alive: bool
+    wishes: Mapping[UUID, Wish]
+    strays: Mapping[UUID, int]
+    lost: Mapping[UUID, int]

@@ -1,0 +1,72 @@
+"""Control: what a person does to jobs: cancel, pause, resume, replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+from uuid import UUID
+
+from mainspring.model import lifecycle
+from mainspring.model.job import Job, JobState
+from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.store import rows
+from mainspring.store.database import Database, Runner
+from mainspring.store.rows import to_job
+from mainspring.store.settle import apply
+
+Decide = Callable[[Job, datetime], Settlement | Asked | None]
+
+
+def cancel(db: Database, ids: Collection[UUID], reason: str | None) -> dict[UUID, JobState]:
+    """See `protocol.Controls.cancel`."""
+    return _control(db, ids, lambda job, _: lifecycle.cancel(job, reason))
+
+
+def pause(db: Database, ids: Collection[UUID], reason: str | None) -> dict[UUID, JobState]:
+    """See `protocol.Controls.pause`."""
+    return _control(db, ids, lambda job, _: lifecycle.pause(job, reason))
+
+
+def resume(db: Database, ids: Collection[UUID]) -> dict[UUID, JobState]:
+    """See `protocol.Controls.resume`."""
+    return _control(db, ids, lifecycle.resume)
+
+
+def replay(db: Database, ids: Collection[UUID], reason: str | None) -> dict[UUID, JobState]:
+    """See `protocol.Controls.replay`."""
+    topics = db.transact(lambda tx: _replay(tx, ids, reason))
+    db.wake(topics)
+    return _states(db, ids)
+
+
+def _control(db: Database, ids: Collection[UUID], decide: Decide) -> dict[UUID, JobState]:
+    topics = db.transact(lambda tx: _decide_and_write(tx, ids, decide))
+    db.wake(topics)
+    return _states(db, ids)
+
+
+def _decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[str]:
+    answers = [decide(to_job(tuple(row)), now) for now, *row in tx.run("lock_live", ids=rows.ids(ids))]
+    wishes = [answer for answer in answers if isinstance(answer, Asked)]
+    if wishes:
+        tx.run("ask", wishes=rows.wishes(wishes))
+    _, topics = apply(tx, [answer for answer in answers if isinstance(answer, Settlement)])
+    return topics
+
+
+def _replay(tx: Runner, ids: Collection[UUID], reason: str | None) -> set[str]:
+    dead = [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids))]
+    # A key that an unfinished job holds by now stays with that job; the dead one stays dead. The same goes for
+    # two dead jobs with one key: the first lives.
+    taken = {key for key, _ in tx.run("holders", keys=rows.document({job.key for job in dead if job.key}))}
+    decided: list[Settlement] = []
+    for job in dead:
+        settlement = lifecycle.replay(job, reason)
+        if settlement is not None and job.key not in taken:
+            decided.append(settlement)
+            taken |= {job.key} - {None}
+    return {queue for _, queue in tx.run("replay", settlements=rows.settlements(decided))} if decided else set()
+
+
+def _states(db: Database, ids: Collection[UUID]) -> dict[UUID, JobState]:
+    return {row[0]: row[5] for row in db.read("get", ids=rows.ids(ids))}

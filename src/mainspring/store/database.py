@@ -1,0 +1,116 @@
+"""What the store needs of a database: the seam between the steps, written once, and the two dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+Row = tuple[Any, ...]
+T = TypeVar("T")
+
+DUE = "@due"
+"""The wake topic of whoever waits for the next due time. Other topics are queue names, which can't begin with @."""
+
+
+class Runner(Protocol):
+    """Something that runs named queries: a database, or one transaction on it."""
+
+    def run(self, query: str, /, **parameters: object) -> list[Row]:
+        """Run the query named *query* and return its rows.
+
+        Values come back as the model has them: UUID, aware datetime in UTC, timedelta, JobState.
+        """
+        ...
+
+
+class Listener(Protocol):
+    """Waits for wakes. Not safe to share between threads."""
+
+    def wait(self, timeout: float) -> bool:
+        """Return True as soon as there may be news, or False after *timeout* seconds.
+
+        A hint only: news can be missed, and there may be none after all, so poll as well.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the listener holds."""
+        ...
+
+
+class Database(Runner, Protocol):
+    """A database of one dialect.
+
+    Every call has a deadline. A call that loses its connection is tried again on a new one until the deadline;
+    then it raises StoreUnavailable.
+    """
+
+    @property
+    def migrations(self) -> Sequence[Migration]:
+        """The steps of this dialect's schema, in order."""
+        ...
+
+    def run(self, query: str, /, **parameters: object) -> list[Row]:
+        """Run one query as a transaction of its own, in one round trip."""
+        ...
+
+    def read(self, query: str, /, **parameters: object) -> list[Row]:
+        """Run one query that only looks, without waiting for a writer."""
+        ...
+
+    def transact(self, work: Callable[[Runner], T]) -> T:
+        """Run *work* in one transaction; it may be called again, so it must do nothing but run queries."""
+        ...
+
+    def wake(self, topics: Collection[str]) -> None:
+        """Tell listeners of these topics to look again. Returns at once."""
+        ...
+
+    def listen(self, topics: Collection[str]) -> Listener:
+        """Return a listener for these topics."""
+        ...
+
+    def version(self) -> int:
+        """Return the number of the last migration applied, 0 if there was none."""
+        ...
+
+    def in_use_by_others(self) -> bool:
+        """Return whether tables of somebody else are here, so that ours must not be added without being asked."""
+        ...
+
+    def apply(self, migrations: Sequence[Migration]) -> list[Migration]:
+        """Apply those of *migrations* that are not applied yet, under a lock, all or none, and return them."""
+        ...
+
+    def probe(self) -> Probe:
+        """Find out what this database gives."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered step of the schema."""
+
+    number: int
+    name: str
+    script: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """What a database gives, for `doctor`. `problems` names each thing that is wrong and the way out."""
+
+    kind: str
+    version: str
+    location: str
+    durability: str
+    commit: timedelta
+    clock: datetime
+    clock_difference: timedelta
+    problems: tuple[str, ...]

@@ -1,0 +1,72 @@
+"""Enqueue: store requests as jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from uuid import UUID
+
+from mainspring.errors import InvalidValue, StoreUnavailable
+from mainspring.model.job import NewJob
+from mainspring.store import rows
+from mainspring.store.database import DUE, Database, Runner
+
+CHUNK = 5_000
+"""Jobs in one statement: enough to make a round trip cheap, few enough to stay far from the call's deadline."""
+
+_ROUNDS = 10
+
+
+def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
+    """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`."""
+    if not jobs:
+        return []
+    _check_distinct(jobs)
+    if len(jobs) <= CHUNK:
+        created = _insert(db, jobs)
+    else:
+        created = db.transact(lambda tx: set[UUID]().union(*(_insert(tx, chunk) for chunk in _chunks(jobs))))
+    standing = {job.id: job.id for job in jobs}
+    if len(created) < len(jobs):
+        standing |= _stand_ins(db, [job for job in jobs if job.id not in created])
+    db.wake({DUE if job.run_at or job.delay else job.queue for job in jobs})
+    return [standing[job.id] for job in jobs]
+
+
+def _insert(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
+    return {job_id for (job_id,) in runner.run("enqueue", jobs=rows.new_jobs(jobs))}
+
+
+def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
+    """Return, for each job that was not stored anew, the id of the job that stands for it.
+
+    That is the unfinished job with its key, or the job itself when a first try stored it. The holder of a key
+    may finish between our two looks; then the key is free and we try again.
+    """
+    standing: dict[UUID, UUID] = {}
+    for _ in range(_ROUNDS):
+        known = {row[0] for row in db.read("get", ids=rows.ids(job.id for job in refused))}
+        holders: dict[str | None, UUID] = dict(
+            db.read("holders", keys=rows.document(job.key for job in refused if job.key))
+        )
+        for job in refused:
+            if job.id in known:
+                standing[job.id] = job.id
+            elif job.key in holders:
+                standing[job.id] = holders[job.key]
+        refused = [job for job in refused if job.id not in standing]
+        if not refused:
+            return standing
+        standing |= {job_id: job_id for job_id in _insert(db, refused)}
+        refused = [job for job in refused if job.id not in standing]
+    raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
+
+
+def _check_distinct(jobs: Sequence[NewJob]) -> None:
+    if len({job.id for job in jobs}) < len(jobs):
+        raise InvalidValue("expected each job of a batch to have an id of its own, got one id twice")
+
+
+def _chunks(jobs: Sequence[NewJob]) -> list[list[NewJob]]:
+    remaining = iter(jobs)
+    return list(iter(lambda: list(islice(remaining, CHUNK)), []))

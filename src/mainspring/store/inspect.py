@@ -1,0 +1,39 @@
+"""Inspect: the read side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from mainspring.model.attempt import Attempt
+from mainspring.model.job import Job, JobState
+from mainspring.store import rows
+from mainspring.store.database import Database
+from mainspring.store.protocol import JobFilter
+from mainspring.store.rows import to_job
+
+
+def get(db: Database, ids: Collection[UUID]) -> dict[UUID, Job]:
+    """See `protocol.Inspects.get`."""
+    return {row[0]: to_job(row) for row in db.read("get", ids=rows.ids(ids))}
+
+
+def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> list[Job]:
+    """See `protocol.Inspects.page`."""
+    found = db.read(
+        "page", before=before, limit=limit, state=match.state, queue=match.queue, task=match.task, key=match.key
+    )
+    return [to_job(row) for row in found]
+
+
+def counts(db: Database) -> dict[str, dict[JobState, int]]:
+    """See `protocol.Inspects.counts`."""
+    table: dict[str, dict[JobState, int]] = {}
+    for queue, state, jobs in db.read("counts"):
+        table.setdefault(queue, {})[state] = jobs
+    return table
+
+
+def attempts(db: Database, job_id: UUID) -> list[Attempt]:
+    """See `protocol.Inspects.attempts`."""
+    return [Attempt(*row) for row in db.read("attempts", job_id=job_id)]

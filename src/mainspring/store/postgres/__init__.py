@@ -1,0 +1,1 @@
+"""PostgreSQL: one server, any number of nodes."""

@@ -1,0 +1,214 @@
+"""A PostgreSQL server as a Database.
+
+No state lives in a server session: no prepared transaction, no session lock, no temporary table, no SET. So any
+call can run on any connection, and a pooler in transaction mode may sit in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import psycopg
+from psycopg import errors
+
+from mainspring.clock import Clock, SystemClock, random_bits
+from mainspring.store.database import Migration, Probe, Row, Runner
+from mainspring.store.migrate import load_migrations
+from mainspring.store.postgres.connections import Connections, DeadlineConnection, connect
+from mainspring.store.postgres.errors import connection_lost, location, no_partition, translate
+from mainspring.store.postgres.wake import PostgresListener, Waker
+from mainspring.store.queries import load_queries, to_percent_style
+from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows
+
+T = TypeVar("T")
+
+_PACKAGE = "mainspring.store.postgres"
+_CONNECTIONS = 4
+_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
+_TO_UTC: dict[str, Converter] = dict.fromkeys(_INSTANTS, lambda instant: instant.astimezone(UTC))
+
+# Someone else was in the way and nothing was written: run it again. A unique violation means that a key was
+# taken between our look and our write.
+_CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable, errors.UniqueViolation)
+
+
+class PostgresDatabase:
+    """Runs named queries on a PostgreSQL server."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None, patience: float = 5, deadline: float = 15) -> None:
+        """*patience* is for one try of a call, *deadline* for all its tries together, both in seconds."""
+        self.migrations = load_migrations(_PACKAGE)
+        self._url = url
+        self._now = clock
+        self._clock: Clock = SystemClock()
+        self._patience = patience
+        self._deadline = deadline
+        self._statements = {
+            query.name: to_percent_style(query.statements[0]) for query in load_queries(_PACKAGE).values()
+        }
+        self._connections = Connections(self._connect, limit=_CONNECTIONS)
+        self._converters: Mapping[str, Converter] = MODEL_CONVERTERS
+        self._pooled = False
+        self._waker = Waker(url, self._clock, self._statements["notify"])
+
+    def run(self, query: str, /, **parameters: object) -> list[Row]:
+        return self._persist(lambda session: session.run(query, **parameters))
+
+    read = run
+
+    def transact(self, work: Callable[[Runner], T]) -> T:
+        def attempt(session: _Session) -> T:
+            with session.connection.transaction():
+                return work(session)
+
+        return self._persist(attempt)
+
+    def wake(self, topics: Collection[str]) -> None:
+        # A pooler in transaction mode would deliver to nobody, so then there is only polling.
+        if topics and not self._pooled:
+            self._waker.wake(topics)
+
+    def listen(self, topics: Collection[str]) -> PostgresListener:
+        return PostgresListener(self._url, self._clock, topics)
+
+    def version(self) -> int:
+        if self.read("version") == [(0,)]:
+            return 0
+        return int(self.read("last_migration")[0][0] or 0)
+
+    def in_use_by_others(self) -> bool:
+        return bool(self.read("tables") != [(0,)])
+
+    def apply(self, migrations: Sequence[Migration]) -> list[Migration]:
+        def attempt(session: _Session) -> list[Migration]:
+            with session.connection.transaction():
+                session.run("lock_migrations")
+                session.connection.execute(
+                    "CREATE SCHEMA IF NOT EXISTS mainspring; CREATE TABLE IF NOT EXISTS mainspring.schema "
+                    "(version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz DEFAULT now())"
+                )
+                done = session.run("last_migration")[0][0] or 0
+                missing = [migration for migration in migrations if migration.number > done]
+                for migration in missing:
+                    session.connection.execute(migration.script.encode())
+                    session.run("record_migration", version=migration.number, name=migration.name)
+                session.run("open_days")
+                return missing
+
+        return self._persist(attempt)
+
+    def probe(self) -> Probe:
+        started = self._clock.steady()
+        self.run("trial_commit")
+        commit = timedelta(seconds=self._clock.steady() - started)
+        asked, ((version, *settings, clock),) = self._clock.now(), self.read("probe")
+        # The server read its clock at some moment between our question and its answer; take the middle.
+        middle = asked + (self._clock.now() - asked) / 2
+        durability, problems = _judge(*settings)
+        return Probe(
+            kind="postgresql",
+            version=version.split(" on ")[0],
+            location=location(self._url),
+            durability=durability,
+            commit=commit,
+            clock=clock.astimezone(UTC),
+            clock_difference=clock - middle,
+            problems=tuple(problems),
+        )
+
+    def close(self) -> None:
+        self._waker.close()
+        self._connections.close()
+
+    def _connect(self) -> DeadlineConnection:
+        connection = connect(self._url, self._clock)
+        self._pooled = connection.pooled
+        if self._pooled:
+            connection.prepare_threshold = None
+        if not connection.speaks_utc:
+            self._converters = MODEL_CONVERTERS | _TO_UTC
+        return connection
+
+    def _persist(self, attempt: Callable[[_Session], T]) -> T:
+        """Run *attempt* until it succeeds, fails for good, or the deadline passes."""
+        give_up = self._clock.steady() + self._deadline
+        in_doubt = False
+        for pause in _pauses():
+            try:
+                expires = min(give_up, self._clock.steady() + self._patience)
+                with self._connections.borrow(expires, self._clock) as connection:
+                    return attempt(self._session(connection, in_doubt))
+            except psycopg.Error as error:
+                if no_partition(error):
+                    self._open_days()
+                elif connection_lost(error):
+                    # The server may have committed without our hearing of it.
+                    in_doubt = True
+                    self._connections.drop_idle()
+                elif not isinstance(error, _CONFLICTS):
+                    raise translate(error, self._url) from error
+                if self._clock.steady() + pause > give_up:
+                    raise translate(error, self._url) from error
+            self._clock.sleep(pause)
+        raise AssertionError("pauses never end")
+
+    def _session(self, connection: DeadlineConnection, in_doubt: bool) -> _Session:
+        now = self._now.now() if self._now else None
+        return _Session(connection, self._statements, self._converters, now, in_doubt)
+
+    def _open_days(self) -> None:
+        self.run("open_days")
+
+
+class _Session:
+    """Runs named queries on one borrowed connection."""
+
+    def __init__(
+        self,
+        connection: DeadlineConnection,
+        statements: Mapping[str, str],
+        converters: Mapping[str, Converter],
+        now: datetime | None,
+        in_doubt: bool,
+    ) -> None:
+        self.connection = connection
+        self._statements = statements
+        self._converters = converters
+        self._ambient: dict[str, object] = {"now": now, "in_doubt": in_doubt}
+
+    def run(self, query: str, /, **parameters: object) -> list[Row]:
+        cursor = self.connection.cursor(binary=True)
+        cursor.execute(self._statements[query].encode(), parameters | self._ambient)
+        if cursor.description is None:
+            return []
+        return convert_rows(cursor.fetchall(), [column.name for column in cursor.description], self._converters)
+
+
+def _pauses() -> Iterator[float]:
+    """Yield seconds to wait between tries: growing, and jittered so that a fleet does not come back as one."""
+    longest = 0.05
+    while True:
+        yield longest * (0.5 + random_bits(16) / (1 << 17))
+        longest = min(1.0, longest * 2)
+
+
+def _judge(
+    fsync: str, full_page_writes: str, synchronous_commit: str, standbys: str, standby: bool
+) -> tuple[str, list[str]]:
+    """Return in words what an acknowledged commit survives, and what is wrong with that."""
+    problems = []
+    if standby:
+        problems.append("this server is a read-only standby; point the address at the primary")
+    if fsync != "on":
+        problems.append("fsync is off: a crash can corrupt the database; set fsync = on")
+    if full_page_writes != "on":
+        problems.append("full_page_writes is off: a crash can corrupt the database; set full_page_writes = on")
+    if synchronous_commit == "off":
+        problems.append("synchronous_commit is off: a crash loses acknowledged jobs; set synchronous_commit = on")
+    if problems:
+        return "does not survive every crash of the server", problems
+    if standbys and synchronous_commit in ("on", "remote_apply", "remote_write"):
+        return f"survives a crash of the server and a failover (synchronous standby: {standbys})", []
+    return "survives a crash of the server; a failover may lose the last commits (no synchronous standby)", []

@@ -1,0 +1,56 @@
+"""What PostgreSQL's errors mean to a user, and which of them a new connection may cure."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+
+from mainspring.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+
+# Shutting down, crashed, starting up, out of connections; or we talk to a primary that became a standby.
+_TRANSIENT = ("57P01", "57P02", "57P03", "53300", "25006")
+
+
+def connection_lost(error: psycopg.Error) -> bool:
+    """Return whether a new connection may cure *error*."""
+    if error.sqlstate is None:
+        # No answer from a server: the network, our own deadline, or a log-in that was refused on the way.
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not _log_in_refused(error)
+    return error.sqlstate.startswith("08") or error.sqlstate in _TRANSIENT
+
+
+def no_partition(error: psycopg.Error) -> bool:
+    """Return whether a row found no partition for its day: a check failed, and none of ours by name."""
+    return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name
+
+
+def translate(error: psycopg.Error, url: str) -> StoreError:
+    """Return our own error for *error*, in one sentence with the way out."""
+    reason = " ".join(str(error).split())
+    if error.sqlstate == "25006":
+        return StoreReadOnly("the server is read-only (a standby?); point the address at the primary")
+    if isinstance(error, errors.DiskFull):
+        return StoreFull(f"the server's disk is full; free some space there and try again ({reason})")
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreError(f"the database user may not do that; grant it the right to ({reason})")
+    if _log_in_refused(error):
+        return StoreUnavailable(f"PostgreSQL refused the log-in; check user, password and database name ({reason})")
+    if connection_lost(error):
+        return StoreUnavailable(f"can't reach PostgreSQL at {location(url)}; is it running there? ({reason})")
+    return StoreError(f"PostgreSQL failed: {reason}")
+
+
+def location(url: str) -> str:
+    """Return where the server is, without the user's password."""
+    facts = conninfo_to_dict(url)
+    host, port = facts.get("host") or "a local socket", facts.get("port") or 5432
+    return f"{host}:{port}, database {facts.get('dbname') or facts.get('user') or 'of the same name as the user'}"
+
+
+def _log_in_refused(error: psycopg.Error) -> bool:
+    # libpq reports a refused log-in as text only.
+    return error.sqlstate is None and any(
+        sign in str(error)
+        for sign in ("authentication failed", "does not exist", "no password supplied", "pg_hba.conf")
+    )

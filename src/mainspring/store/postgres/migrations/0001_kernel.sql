@@ -1,0 +1,130 @@
+CREATE SCHEMA IF NOT EXISTS mainspring;
+
+CREATE TABLE mainspring.sessions (
+    id          uuid PRIMARY KEY,
+    name        text NOT NULL,
+    lease       interval NOT NULL CHECK (lease > interval '0'),
+    lease_until timestamptz NOT NULL,
+    started_at  timestamptz NOT NULL,
+    beat_at     timestamptz NOT NULL
+) WITH (fillfactor = 50);  -- beats touch no index, so with room on the page they are HOT updates
+
+-- Unfinished jobs only. Every row is rewritten by each step, so vacuum must follow closely: by number of dead
+-- rows, not by share of the table.
+CREATE TABLE mainspring.jobs (
+    id         uuid PRIMARY KEY,
+    task       text NOT NULL,
+    queue      text NOT NULL,
+    payload    text NOT NULL,
+    priority   smallint NOT NULL CHECK (priority BETWEEN 0 AND 100),
+    rank       bigint NOT NULL,
+    state      text NOT NULL CHECK (state IN ('blocked', 'scheduled', 'ready', 'running', 'retrying', 'paused')),
+    run_at     timestamptz NOT NULL,
+    created_at timestamptz NOT NULL,
+    key        text,
+    attempt    integer NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    losses     integer NOT NULL DEFAULT 0 CHECK (losses >= 0),
+    fence      bigint NOT NULL DEFAULT 0 CHECK (fence >= 0),
+    session    uuid,
+    started_at timestamptz,
+    wish       text CHECK (wish IN ('cancel', 'pause')),
+    reason     text,
+    error      text,
+    CHECK ((state = 'running') = (session IS NOT NULL)),
+    CHECK ((state = 'running') = (started_at IS NOT NULL)),
+    CHECK (state = 'running' OR wish IS NULL)
+) WITH (
+    fillfactor = 70,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 2000,
+    autovacuum_vacuum_cost_delay = 0,
+    vacuum_truncate = off
+);
+
+CREATE INDEX jobs_ready ON mainspring.jobs (queue, rank) WHERE state = 'ready';
+CREATE INDEX jobs_due ON mainspring.jobs (run_at) WHERE state IN ('scheduled', 'retrying');
+CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
+CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
+
+-- Finished jobs, one partition a day of finishing: retention drops a partition instead of deleting rows.
+CREATE TABLE mainspring.jobs_done (
+    id          uuid NOT NULL,
+    task        text NOT NULL,
+    queue       text NOT NULL,
+    payload     text NOT NULL,
+    priority    smallint NOT NULL,
+    state       text NOT NULL CHECK (state IN ('succeeded', 'failed', 'cancelled', 'expired')),
+    run_at      timestamptz NOT NULL,
+    created_at  timestamptz NOT NULL,
+    key         text,
+    attempt     integer NOT NULL,
+    losses      integer NOT NULL,
+    fence       bigint NOT NULL,
+    session     uuid,
+    started_at  timestamptz,
+    reason      text,
+    error       text,
+    finished_at timestamptz NOT NULL,
+    outcome     text,
+    result      text,
+    PRIMARY KEY (id, finished_at),
+    CHECK ((outcome IS NULL) = (started_at IS NULL)),
+    CHECK ((outcome IS NULL) = (session IS NULL))
+) PARTITION BY RANGE (finished_at);
+
+-- Attempts that did not end their job. The one that did is part of the row in jobs_done.
+CREATE TABLE mainspring.attempts (
+    job_id      uuid NOT NULL,
+    fence       bigint NOT NULL,
+    number      integer NOT NULL,
+    session     uuid NOT NULL,
+    started_at  timestamptz NOT NULL,
+    finished_at timestamptz NOT NULL,
+    outcome     text NOT NULL,
+    error       text,
+    PRIMARY KEY (job_id, fence, finished_at)
+) PARTITION BY RANGE (finished_at);
+
+-- Partitions for *days* days from *first* on. Made apart and attached, which lets other sessions go on writing.
+CREATE FUNCTION mainspring.open_days(first date, days integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    day    date;
+    parent text;
+    child  text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('mainspring.open_days'));
+    FOR day IN SELECT generate_series(first, first + days - 1, interval '1 day') LOOP
+        FOREACH parent IN ARRAY ARRAY['jobs_done', 'attempts'] LOOP
+            child := parent || to_char(day, '_YYYYMMDD');
+            IF to_regclass(format('mainspring.%I', child)) IS NULL THEN
+                EXECUTE format('CREATE TABLE mainspring.%I (LIKE mainspring.%I INCLUDING ALL)', child, parent);
+                EXECUTE format('ALTER TABLE mainspring.%I ATTACH PARTITION mainspring.%I FOR VALUES FROM (%L) TO (%L)',
+                               parent, child, to_char(day, 'YYYY-MM-DD"T"00:00"Z"'),
+                               to_char(day + 1, 'YYYY-MM-DD"T"00:00"Z"'));
+            END IF;
+        END LOOP;
+    END LOOP;
+END $$;
+
+-- Drop the days of *parent* before *first*, and say how many rows went with them.
+CREATE FUNCTION mainspring.drop_days(parent text, first date) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    child   text;
+    rows    bigint;
+    dropped bigint := 0;
+BEGIN
+    -- Dropping locks the parent for a moment; rather give up, and be called again, than queue all settles behind us.
+    PERFORM set_config('lock_timeout', '2s', true);
+    FOR child IN
+        SELECT relname
+        FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+        WHERE inhparent = to_regclass(format('mainspring.%I', parent))
+          AND right(relname, 8) < to_char(first, 'YYYYMMDD')
+        ORDER BY relname
+    LOOP
+        EXECUTE format('SELECT count(*) FROM mainspring.%I', child) INTO rows;
+        EXECUTE format('DROP TABLE mainspring.%I', child);
+        dropped := dropped + rows;
+    END LOOP;
+    RETURN dropped;
+END $$;

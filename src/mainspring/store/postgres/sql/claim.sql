@@ -1,0 +1,23 @@
+-- The share lock on the session's row keeps the reaper from ending the session between our look at its lease
+-- and our commit; without it the job would be held by a session that nobody will ever reap.
+-- name: claim
+WITH {clock},
+holder AS MATERIALIZED (
+    SELECT sessions.id
+    FROM mainspring.sessions, clock
+    WHERE sessions.id = :session AND lease_until > now
+    FOR KEY SHARE OF sessions
+),
+picked AS MATERIALIZED (
+    SELECT id AS picked_id
+    FROM mainspring.jobs
+    WHERE state = 'ready' AND queue = :queue AND EXISTS (SELECT FROM holder)
+    ORDER BY rank
+    LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE mainspring.jobs
+SET state = 'running', session = :session, started_at = now, fence = fence + 1, attempt = attempt + 1
+FROM picked, clock
+WHERE id = picked_id
+RETURNING rank, {live};

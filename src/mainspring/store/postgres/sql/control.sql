@@ -1,0 +1,51 @@
+-- name: lock_live
+WITH {clock}
+SELECT now AS now_at, {live}
+FROM mainspring.jobs, clock
+WHERE id IN (SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))
+ORDER BY id
+FOR UPDATE OF jobs;
+
+-- name: lock_done
+SELECT {done}
+FROM mainspring.jobs_done
+WHERE id IN (SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))
+ORDER BY id
+FOR UPDATE;
+
+-- name: ask
+UPDATE mainspring.jobs AS job
+SET wish = asked.wish, reason = asked.reason
+FROM json_to_recordset(CAST(:wishes AS json)) AS asked (job_id uuid, fence bigint, wish text, reason text)
+WHERE job.id = asked.job_id AND job.state = 'running' AND job.fence = asked.fence
+RETURNING job.id;
+
+-- The attempt that ended the job becomes history, for a next one will take its place on the row.
+-- name: replay
+WITH {clock},
+decided AS (
+    SELECT *, (extract(epoch FROM now) * 1000000)::bigint + delay_us AS due_us
+    FROM clock, json_to_recordset(CAST(:settlements AS json)) AS decision (
+        job_id uuid, fence bigint, source text, state text, attempt integer, losses integer,
+        reason text, delay_us bigint)
+),
+gone AS (
+    DELETE FROM mainspring.jobs_done AS done
+    USING decided
+    WHERE done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
+    RETURNING done.*, decided.state AS new_state, decided.attempt AS new_attempt, decided.losses AS new_losses,
+              decided.reason AS new_reason, decided.due_us
+),
+kept AS (
+    INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
+    SELECT id, fence, attempt, session, started_at, finished_at, outcome, error
+    FROM gone
+    WHERE outcome IS NOT NULL
+)
+INSERT INTO mainspring.jobs (
+    id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error)
+SELECT id, task, queue, payload, priority, ((100 - priority)::bigint << 53) + due_us, new_state,
+       timestamptz 'epoch' + due_us * interval '1 microsecond', created_at, key, new_attempt, new_losses,
+       fence, new_reason, error
+FROM gone
+RETURNING id, queue;

@@ -1,0 +1,38 @@
+-- Queries that only this dialect needs.
+-- name: version
+SELECT CASE WHEN to_regclass('mainspring.schema') IS NULL THEN 0 ELSE 1 END AS prepared;
+
+-- name: last_migration
+SELECT max(version) FROM mainspring.schema;
+
+-- name: tables
+SELECT count(*)
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm') AND nspname NOT LIKE 'pg\_%' AND nspname <> 'information_schema';
+
+-- name: record_migration
+INSERT INTO mainspring.schema (version, name) VALUES (:version, :name);
+
+-- name: lock_migrations
+SELECT pg_advisory_xact_lock(hashtext('mainspring.migrate'));
+
+-- name: open_days
+WITH {clock}
+SELECT mainspring.open_days(CAST(now AT TIME ZONE 'UTC' AS date), 8)
+FROM clock;
+
+-- name: notify
+SELECT pg_notify('mainspring', topic)
+FROM json_array_elements_text(CAST(:topics AS json)) AS topic;
+
+-- name: probe
+SELECT version() AS version,
+       current_setting('fsync') AS fsync,
+       current_setting('full_page_writes') AS full_page_writes,
+       current_setting('synchronous_commit') AS synchronous_commit,
+       current_setting('synchronous_standby_names') AS standbys,
+       pg_is_in_recovery() AS standby,
+       clock_timestamp() AS clock_at;
+
+-- name: trial_commit
+SELECT pg_logical_emit_message(true, 'mainspring.doctor', '');

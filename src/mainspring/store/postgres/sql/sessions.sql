@@ -1,0 +1,31 @@
+-- name: open_session
+WITH {clock}
+INSERT INTO mainspring.sessions (id, name, lease, lease_until, started_at, beat_at)
+SELECT :session, :name, CAST(:lease AS interval), now + CAST(:lease AS interval), now, now
+FROM clock
+ON CONFLICT (id) DO NOTHING;
+
+-- name: beat
+WITH {clock}
+UPDATE mainspring.sessions
+SET lease_until = now + lease, beat_at = now
+FROM clock
+WHERE id = :session AND lease_until > now
+RETURNING id;
+
+-- name: held
+SELECT id, fence, wish
+FROM mainspring.jobs
+WHERE session = :session AND state = 'running';
+
+-- name: close_session
+DELETE FROM mainspring.sessions
+WHERE id = :session
+  AND NOT EXISTS (SELECT FROM mainspring.jobs WHERE session = :session AND state = 'running')
+RETURNING id;
+
+-- name: sessions
+WITH {clock}
+SELECT id, name, lease, started_at, beat_at, lease_until > now AS alive
+FROM mainspring.sessions, clock
+ORDER BY started_at, id;

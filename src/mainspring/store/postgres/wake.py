@@ -1,0 +1,124 @@
+"""Wake on PostgreSQL: NOTIFY after the commit, on a connection of its own.
+
+NOTIFY takes a lock that all committing transactions share, so it never rides along with a job's transaction, and
+what is to be said while one is under way goes out with the next.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+
+import psycopg
+
+from mainspring.clock import Clock
+from mainspring.errors import MainspringError
+from mainspring.store.postgres.connections import DeadlineConnection, connect
+from mainspring.store.rows import document
+
+_PATIENCE = 5.0
+_SILENCE = 20.0
+_PAUSE_AFTER_ERROR = 1.0
+
+
+class Waker:
+    """Sends wakes from a thread of its own, started with the first."""
+
+    def __init__(self, url: str, clock: Clock, notify: str) -> None:
+        self._url = url
+        self._clock = clock
+        self._notify = notify
+        self._changed = threading.Condition()
+        self._topics: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def wake(self, topics: Collection[str]) -> None:
+        with self._changed:
+            self._topics.update(topics)
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._send_all, name="mainspring-wake", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop once what was to be said is out."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
+
+    def _send_all(self) -> None:
+        connection: DeadlineConnection | None = None
+        while topics := self._next():
+            try:
+                connection = connection or self._connect()
+                connection.expires = self._clock.steady() + _PATIENCE
+                connection.execute(self._notify.encode(), {"topics": document(topics)})
+            except (psycopg.Error, MainspringError):
+                # A lost hint costs no more than one poll interval; what counts is not to hammer a sick server.
+                _close(connection)
+                connection = None
+                self._clock.sleep(_PAUSE_AFTER_ERROR)
+        _close(connection)
+
+    def _next(self) -> set[str]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._topics or self._closed)
+            topics, self._topics = self._topics, set()
+            return topics
+
+    def _connect(self) -> DeadlineConnection:
+        # A notification writes a commit record, but nobody relies on it after a crash.
+        return connect(self._url, self._clock, options="-c synchronous_commit=off")
+
+
+class PostgresListener:
+    """Waits for notifications on a connection of its own, and mends it when it breaks."""
+
+    def __init__(self, url: str, clock: Clock, topics: Collection[str]) -> None:
+        self._url = url
+        self._clock = clock
+        self._topics = frozenset(topics)
+        self._connection: DeadlineConnection | None = None
+        self._heard_at = 0.0
+
+    def wait(self, timeout: float) -> bool:
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+                return True  # there may have been news while nobody listened
+            self._check_alive(self._connection)
+            heard = [note.payload for note in self._connection.notifies(timeout=timeout, stop_after=1)]
+        except (psycopg.Error, MainspringError):
+            self.close()
+            self._clock.sleep(min(timeout, _PAUSE_AFTER_ERROR))
+            return True
+        if heard:
+            self._heard_at = self._clock.steady()
+        return not self._topics.isdisjoint(heard)
+
+    def close(self) -> None:
+        _close(self._connection)
+        self._connection = None
+
+    def _connect(self) -> DeadlineConnection:
+        connection = connect(self._url, self._clock)
+        # Behind a pooler LISTEN would stick to a server connection that is then lent to others.
+        if not connection.pooled:
+            connection.execute("LISTEN mainspring")
+        self._heard_at = self._clock.steady()
+        return connection
+
+    def _check_alive(self, connection: DeadlineConnection) -> None:
+        """Ask the server for a sign of life after a long silence: a half-open connection is silent for ever."""
+        if self._clock.steady() - self._heard_at > _SILENCE:
+            connection.expires = self._clock.steady() + _PATIENCE
+            connection.execute("SELECT 1")
+            self._heard_at = self._clock.steady()
+
+
+def _close(connection: DeadlineConnection | None) -> None:
+    if connection is not None:
+        connection.close()

@@ -1,0 +1,194 @@
+"""The store's contract, split by reader and in the order of the flow. Both dialects keep it; one suite proves it.
+
+All calls are safe from any thread. Each either happens as a whole or not at all, and raises a StoreError when
+the database can't be reached before the deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from mainspring.model.attempt import Attempt
+from mainspring.model.job import Job, JobState, NewJob
+from mainspring.model.lifecycle import Settlement
+from mainspring.model.session import Beat, NewSession, Session
+from mainspring.store.database import Listener, Migration, Probe
+
+
+class Promoted(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs became ready, and how long until the next one is due: None when none waits."""
+
+    count: int
+    next_due: timedelta | None
+
+
+class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which jobs a page shows; None means any."""
+
+    state: JobState | None = None
+    queue: str | None = None
+    task: str | None = None
+    key: str | None = None
+
+
+class Enqueues(Protocol):
+    """For whoever has work to be done."""
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
+        """Store *jobs*, all or none, and return for each the id of the job that stands for it.
+
+        That is its own id, or the id of the unfinished job that has the same key. Calling again with the same
+        ids stores nothing twice. Once this returned, the jobs are as durable as the database is.
+        """
+        ...
+
+
+class Claims(Protocol):
+    """For workers: taking jobs."""
+
+    def claim(self, session: UUID, queue: str, limit: int) -> list[Job]:
+        """Take up to *limit* ready jobs of *queue* for *session*, most urgent first, oldest first within a priority.
+
+        Each job gets a new, larger fence. No job is handed to two sessions. A session whose lease has ended
+        gets nothing.
+        """
+        ...
+
+
+class Settles(Protocol):
+    """For workers: saying what became of jobs."""
+
+    def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
+        """Write *settlements* and return the ids of those that held.
+
+        One whose job has meanwhile another state or fence changes nothing: its attempt is stale. A wish that
+        came while the attempt ended is granted, if the job did not end.
+        """
+        ...
+
+
+class Sessions(Protocol):
+    """For workers: staying alive."""
+
+    def open_session(self, session: NewSession) -> None:
+        """Begin a session; its lease runs from now."""
+        ...
+
+    def beat(self, session: UUID, holding: Mapping[UUID, int]) -> Beat:
+        """Renew the lease, and compare what the session holds (job id to fence) with what the database thinks.
+
+        The two may differ for a moment because of claims and settles in flight: act on a stray when it shows in
+        two beats in a row, and on a loss when the job is still held once the beat is back. A session whose
+        lease has ended is not revived.
+        """
+        ...
+
+    def close_session(self, session: UUID) -> bool:
+        """End a session that holds nothing any more; return False, and leave it to reap, when it still does."""
+        ...
+
+    def sessions(self) -> list[Session]:
+        """Return all sessions that were not closed or reaped, oldest first."""
+        ...
+
+
+class Controls(Protocol):
+    """For people. Each call returns the state that each known job is in afterwards; unknown ids are left out.
+
+    A running job stays running until its worker has heard of the wish.
+    """
+
+    def cancel(self, ids: Collection[UUID], reason: str | None = None) -> dict[UUID, JobState]:
+        """Cancel jobs: waiting ones at once, running ones by asking their worker; finished ones stay as they are."""
+        ...
+
+    def pause(self, ids: Collection[UUID], reason: str | None = None) -> dict[UUID, JobState]:
+        """Hold jobs until `resume`: waiting ones at once, running ones by asking their worker."""
+        ...
+
+    def resume(self, ids: Collection[UUID]) -> dict[UUID, JobState]:
+        """Let paused jobs go on at their due time, and take back the wish to pause from running ones."""
+        ...
+
+    def replay(self, ids: Collection[UUID], reason: str | None = None) -> dict[UUID, JobState]:
+        """Make failed, cancelled and expired jobs ready again, with fresh counters; their history is kept.
+
+        One whose key an unfinished job holds by now stays finished.
+        """
+        ...
+
+
+class Sweeps(Protocol):
+    """For the loops that any number of nodes may run at the same time."""
+
+    def promote(self, limit: int = 1_000) -> Promoted:
+        """Make up to *limit* jobs ready whose time has come, and say when to come back."""
+        ...
+
+    def reap(self) -> int:
+        """Take back the jobs of sessions whose lease has ended; return how many.
+
+        Each counts as a loss. A job that was lost too often ends as failed.
+        """
+        ...
+
+    def prune(self, age: timedelta) -> int:
+        """Remove finished jobs whose day of finishing (in UTC) ended more than *age* ago; return how many."""
+        ...
+
+
+class Inspects(Protocol):
+    """For whoever wants to know."""
+
+    def get(self, ids: Collection[UUID]) -> dict[UUID, Job]:
+        """Return the jobs with these ids, unfinished or finished; unknown ids are left out."""
+        ...
+
+    def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
+        """Return up to *limit* jobs, newest first; pass the last one's id as *before* for the next page."""
+        ...
+
+    def counts(self) -> dict[str, dict[JobState, int]]:
+        """Return the number of unfinished jobs by queue and state. It counts rows: not for a hot path."""
+        ...
+
+    def attempts(self, job_id: UUID) -> list[Attempt]:
+        """Return the attempts of a job, oldest first, the running one last."""
+        ...
+
+
+class Wakes(Protocol):
+    """For loops that would rather sleep."""
+
+    def listen(self, queues: Collection[str]) -> Listener:
+        """Return a listener that wakes when jobs of these queues may have become ready."""
+        ...
+
+    def listen_due(self) -> Listener:
+        """Return a listener that wakes when a job may have become due sooner than was known."""
+        ...
+
+
+class Store(Enqueues, Claims, Settles, Sessions, Controls, Sweeps, Inspects, Wakes, Protocol):
+    """All of it, and the upkeep."""
+
+    def migrate(self) -> list[Migration]:
+        """Bring the schema up to date; return what was applied. Raises SchemaNewer when it is ahead of the code."""
+        ...
+
+    def version(self) -> int:
+        """Return the schema version of the database, 0 when it was never migrated."""
+        ...
+
+    def probe(self) -> Probe:
+        """Find out what the database gives, for `doctor`."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...

@@ -1,0 +1,71 @@
+"""Settle: write what became of jobs, each write guarded by state and fence.
+
+The one writer: worker, reaper and operator all end here with a settlement that `model.lifecycle` decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from uuid import UUID
+
+from mainspring.model import lifecycle
+from mainspring.model.job import JobState, Wish
+from mainspring.model.lifecycle import Settlement
+from mainspring.store import rows
+from mainspring.store.database import DUE, Database, Row, Runner
+from mainspring.store.rows import to_job
+
+
+def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
+    """See `protocol.Settles.settle`."""
+    if not settlements:
+        return set()
+    if all(settlement.state.final for settlement in settlements):
+        # The common case, and one statement: no transaction to open and close around it.
+        return _finish(db, settlements)
+    settled, topics = db.transact(lambda tx: apply(tx, settlements))
+    db.wake(topics)
+    return settled
+
+
+def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set[str]]:
+    """Write *settlements* in the transaction *tx*; return the ids that moved and the topics to wake afterwards."""
+    final = [settlement for settlement in settlements if settlement.state.final]
+    again = [settlement for settlement in settlements if not settlement.state.final]
+    settled = _finish(tx, final) if final else set()
+    if not again:
+        return settled, set()
+    moved = tx.run("settle_again", settlements=rows.settlements(_in_lock_order(again)))
+    _grant(tx, [row for row in moved if row[3] is not None])
+    topics = {_topic(queue, state) for _, queue, state, _, _ in moved}
+    return settled | {row[0] for row in moved}, topics
+
+
+def _topic(queue: str, state: JobState) -> str:
+    return DUE if state in (JobState.SCHEDULED, JobState.RETRYING) else queue
+
+
+def _finish(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:
+    finished = runner.run("settle_done", settlements=rows.settlements(_in_lock_order(settlements)))
+    return {job_id for (job_id,) in finished}
+
+
+def _in_lock_order(settlements: Sequence[Settlement]) -> list[Settlement]:
+    # Two writers that lock the same rows in the same order can't deadlock.
+    return sorted(settlements, key=attrgetter("job_id"))
+
+
+def _grant(tx: Runner, wished: list[Row]) -> None:
+    """Grant wishes that came while their attempt ended, for no worker will hear of them any more."""
+    if not wished:
+        return
+    asked = {job_id: (wish, reason) for job_id, _, _, wish, reason in wished}
+    granted: list[Settlement] = []
+    for _, *row in tx.run("lock_live", ids=rows.ids(asked)):
+        job = to_job(tuple(row))
+        wish, reason = asked[job.id]
+        answer = lifecycle.cancel(job, reason) if wish is Wish.CANCEL else lifecycle.pause(job, reason)
+        if isinstance(answer, Settlement):
+            granted.append(answer)
+    apply(tx, granted)

@@ -1,0 +1,241 @@
+"""A SQLite file as a Database.
+
+One connection writes, under a lock, so that threads queue up fairly instead of polling for the file's lock;
+others read beside it. Every write begins IMMEDIATE: a deferred transaction that turns from reading to writing
+fails at once when another process wrote in between, whatever the busy timeout.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+from mainspring.clock import MICROSECOND, Clock, SystemClock, microseconds, moment
+from mainspring.errors import StoreError, StoreUnavailable
+from mainspring.store.database import Migration, Probe, Row, Runner
+from mainspring.store.migrate import load_migrations
+from mainspring.store.queries import Query, load_queries, split_statements
+from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows
+from mainspring.store.sqlite.errors import translated
+from mainspring.store.sqlite.wake import SqliteListener
+
+T = TypeVar("T")
+
+_PACKAGE = "mainspring.store.sqlite"
+_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
+_CONVERTERS: Mapping[str, Converter] = {
+    **MODEL_CONVERTERS,
+    **dict.fromkeys(("id", "job_id", "session"), UUID),
+    **dict.fromkeys(_INSTANTS, moment),
+    "lease": lambda length: length * MICROSECOND,
+    "alive": bool,
+}
+
+
+class SqliteDatabase:
+    """Runs named queries on a SQLite file."""
+
+    def __init__(
+        self, path: str, *, clock: Clock | None = None, synchronous: str = "full", deadline: float = 15
+    ) -> None:
+        self.migrations = load_migrations(_PACKAGE)
+        self._path = Path(path).absolute()
+        self._clock = clock or SystemClock()
+        self._synchronous = synchronous
+        self._deadline = deadline
+        self._queries = load_queries(_PACKAGE)
+        self._pid = os.getpid()
+        self._turn = threading.Lock()
+        self._writer = self._connect()
+        self._readers: list[sqlite3.Connection] = []
+        self._listeners: set[SqliteListener] = set()
+        self._closed = False
+
+    def run(self, query: str, /, **parameters: object) -> list[Row]:
+        return self.transact(lambda runner: runner.run(query, **parameters))
+
+    def transact(self, work: Callable[[Runner], T]) -> T:
+        with self._write_transaction() as connection:
+            return work(_Transaction(connection, self._queries, self._ambient()))
+
+    def read(self, query: str, /, **parameters: object) -> list[Row]:
+        self._check_usable()
+        with translated(self._path):
+            connection = self._take_reader()
+            try:
+                return _Transaction(connection, self._queries, self._ambient()).run(query, **parameters)
+            finally:
+                self._readers.append(connection)
+
+    def wake(self, topics: Collection[str]) -> None:
+        for listener in tuple(self._listeners):
+            listener.hear(topics)
+
+    def listen(self, topics: Collection[str]) -> SqliteListener:
+        with translated(self._path):
+            listener = SqliteListener(self._connect(), topics, forget=self._listeners.discard)
+        self._listeners.add(listener)
+        return listener
+
+    def version(self) -> int:
+        if self.read("version") == [(0,)]:
+            return 0
+        return int(self.read("last_migration")[0][0])
+
+    def in_use_by_others(self) -> bool:
+        # Our tables carry a prefix, so they can live in anybody's file.
+        return False
+
+    def apply(self, migrations: Sequence[Migration]) -> list[Migration]:
+        with self._write_transaction() as connection:
+            transaction = _Transaction(connection, self._queries, self._ambient())
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS mainspring_schema "
+                "(version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
+            )
+            done = transaction.run("last_migration")[0][0] or 0
+            missing = [migration for migration in migrations if migration.number > done]
+            for migration in missing:
+                for statement in split_statements(migration.script):
+                    connection.execute(statement)
+                transaction.run("record_migration", version=migration.number, name=migration.name)
+            return missing
+
+    def probe(self) -> Probe:
+        started = self._clock.steady()
+        self.run("trial_commit")
+        commit = timedelta(seconds=self._clock.steady() - started)
+        now = self._clock.now()
+        return Probe(
+            kind="sqlite",
+            version=sqlite3.sqlite_version,
+            location=str(self._path),
+            durability=_DURABILITY[self._synchronous],
+            commit=commit,
+            clock=now,
+            clock_difference=timedelta(0),
+            problems=(),
+        )
+
+    def close(self) -> None:
+        with self._turn:
+            self._closed = True
+            for listener in tuple(self._listeners):
+                listener.close()
+            while self._readers:
+                self._readers.pop().close()
+            self._writer.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with translated(self._path):
+            connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+            try:
+                self._set_up(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        # Two processes that open a new file at the same time meet at the switch to WAL; the loser waits here.
+        connection.execute("PRAGMA busy_timeout = 5000")
+        if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+            raise StoreError(f"SQLite can't use its write-ahead log for {self._path}; is it on a network drive?")
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute("PRAGMA cache_size = -16384")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    @contextmanager
+    def _write_transaction(self) -> Iterator[sqlite3.Connection]:
+        self._check_usable()
+        if not self._turn.acquire(timeout=self._deadline):
+            raise StoreUnavailable(f"other threads of this process kept {self._path} busy for {self._deadline:g} s")
+        try:
+            with translated(self._path):
+                self._begin()
+                try:
+                    yield self._writer
+                    self._writer.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):  # some errors have rolled back already
+                        self._writer.execute("ROLLBACK")
+                    raise
+        finally:
+            self._turn.release()
+
+    def _begin(self) -> None:
+        """Take the file's write lock.
+
+        SQLite's own wait sleeps up to 100 ms between looks; a transaction here takes a millisecond or so, so we
+        look again sooner.
+        """
+        give_up = self._clock.steady() + self._deadline
+        pause = 0.0005
+        while True:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or self._clock.steady() > give_up:
+                    raise
+            self._clock.sleep(pause)
+            pause = min(0.01, pause * 1.5)
+
+    def _take_reader(self) -> sqlite3.Connection:
+        try:
+            return self._readers.pop()
+        except IndexError:
+            return self._connect()
+
+    def _ambient(self) -> dict[str, object]:
+        return {"now": microseconds(self._clock.now()), "steady": int(self._clock.steady() * 1_000_000)}
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed")
+        if os.getpid() != self._pid:
+            raise StoreError("a SQLite store can't be used after a fork; open it in the child process")
+
+
+class _Transaction:
+    """Runs named queries inside a transaction that is open already."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, queries: Mapping[str, Query], ambient: dict[str, object]
+    ) -> None:
+        self._connection = connection
+        self._queries = queries
+        self._ambient = ambient
+
+    def run(self, query: str, /, **parameters: object) -> list[Row]:
+        values = {name: _plain(value) for name, value in parameters.items()} | self._ambient
+        found: list[Row] = []
+        for statement in self._queries[query].statements:
+            cursor = self._connection.execute(statement, values)
+            if cursor.description:
+                names = [column[0] for column in cursor.description]
+                found += convert_rows(cursor.fetchall(), names, _CONVERTERS)
+        return found
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, timedelta):
+        return value // MICROSECOND
+    return microseconds(value) if isinstance(value, datetime) else value
+
+
+_DURABILITY = {
+    "extra": "survives a killed process and a power loss (synchronous=EXTRA)",
+    "full": "survives a killed process and a power loss (synchronous=FULL)",
+    "normal": "survives a killed process; a power loss may take the last commits (synchronous=NORMAL)",
+}

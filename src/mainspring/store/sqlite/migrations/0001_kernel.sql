@@ -1,0 +1,83 @@
+-- Instants are microseconds since 1970, durations microseconds, ids text; lease_until alone is on the steady
+-- clock of this machine's boot, so that a jump of the wall clock neither ends nor prolongs a lease.
+CREATE TABLE mainspring_sessions (
+    id          TEXT PRIMARY KEY,
+    name        TEXT NOT NULL,
+    lease       INTEGER NOT NULL CHECK (lease > 0),
+    lease_until INTEGER NOT NULL,
+    started_at  INTEGER NOT NULL,
+    beat_at     INTEGER NOT NULL
+) STRICT;
+
+-- Unfinished jobs only.
+CREATE TABLE mainspring_jobs (
+    id         TEXT PRIMARY KEY,
+    task       TEXT NOT NULL,
+    queue      TEXT NOT NULL,
+    payload    TEXT NOT NULL,
+    priority   INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 100),
+    rank       INTEGER NOT NULL,
+    state      TEXT NOT NULL CHECK (state IN ('blocked', 'scheduled', 'ready', 'running', 'retrying', 'paused')),
+    run_at     INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    key        TEXT,
+    attempt    INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    losses     INTEGER NOT NULL DEFAULT 0 CHECK (losses >= 0),
+    fence      INTEGER NOT NULL DEFAULT 0 CHECK (fence >= 0),
+    session    TEXT,
+    started_at INTEGER,
+    wish       TEXT CHECK (wish IN ('cancel', 'pause')),
+    reason     TEXT,
+    error      TEXT,
+    CHECK ((state = 'running') = (session IS NOT NULL)),
+    CHECK ((state = 'running') = (started_at IS NOT NULL)),
+    CHECK (state = 'running' OR wish IS NULL)
+) STRICT;
+
+CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state = 'ready';
+CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at) WHERE state IN ('scheduled', 'retrying');
+CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'running';
+CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;
+
+-- Finished jobs.
+CREATE TABLE mainspring_jobs_done (
+    id          TEXT PRIMARY KEY,
+    task        TEXT NOT NULL,
+    queue       TEXT NOT NULL,
+    payload     TEXT NOT NULL,
+    priority    INTEGER NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('succeeded', 'failed', 'cancelled', 'expired')),
+    run_at      INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL,
+    key         TEXT,
+    attempt     INTEGER NOT NULL,
+    losses      INTEGER NOT NULL,
+    fence       INTEGER NOT NULL,
+    session     TEXT,
+    started_at  INTEGER,
+    reason      TEXT,
+    error       TEXT,
+    finished_at INTEGER NOT NULL,
+    outcome     TEXT,
+    result      TEXT,
+    CHECK ((outcome IS NULL) = (started_at IS NULL)),
+    CHECK ((outcome IS NULL) = (session IS NULL))
+) STRICT;
+
+-- Prune finds the oldest by it: SQLite has no partitions to drop.
+CREATE INDEX mainspring_jobs_done_finished ON mainspring_jobs_done (finished_at);
+
+-- Attempts that did not end their job. The one that did is part of the row in mainspring_jobs_done.
+CREATE TABLE mainspring_attempts (
+    job_id      TEXT NOT NULL,
+    fence       INTEGER NOT NULL,
+    number      INTEGER NOT NULL,
+    session     TEXT NOT NULL,
+    started_at  INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    outcome     TEXT NOT NULL,
+    error       TEXT,
+    PRIMARY KEY (job_id, fence)
+) STRICT;
+
+CREATE INDEX mainspring_attempts_finished ON mainspring_attempts (finished_at);

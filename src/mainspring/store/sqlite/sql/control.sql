@@ -1,0 +1,44 @@
+-- name: lock_live
+SELECT :now AS now_at, {live}
+FROM mainspring_jobs
+WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY id;
+
+-- name: lock_done
+SELECT {done}
+FROM mainspring_jobs_done
+WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY id;
+
+-- name: ask
+UPDATE mainspring_jobs
+SET wish = asked.wish, reason = asked.reason
+FROM (
+    SELECT value ->> 'job_id' AS job_id, value ->> 'fence' AS fence,
+           value ->> 'wish' AS wish, value ->> 'reason' AS reason
+    FROM json_each(:wishes)
+) AS asked
+WHERE mainspring_jobs.id = asked.job_id AND state = 'running' AND mainspring_jobs.fence = asked.fence
+RETURNING id;
+
+-- The attempt that ended the job becomes history, for a next one will take its place on the row.
+-- name: replay
+INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
+SELECT done.id, done.fence, done.attempt, done.session, done.started_at, done.finished_at, done.outcome, done.error
+FROM json_each(:settlements) CROSS JOIN mainspring_jobs_done AS done
+    ON done.id = value ->> 'job_id' AND done.state = value ->> 'source' AND done.fence = value ->> 'fence'
+WHERE done.outcome IS NOT NULL;
+
+INSERT INTO mainspring_jobs (
+    id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error)
+SELECT done.id, task, queue, payload, priority, ((100 - priority) << 53) + :now + (value ->> 'delay_us'),
+       value ->> 'state', :now + (value ->> 'delay_us'), created_at, done.key, value ->> 'attempt',
+       value ->> 'losses', done.fence, value ->> 'reason', error
+FROM json_each(:settlements) CROSS JOIN mainspring_jobs_done AS done
+    ON done.id = value ->> 'job_id' AND done.state = value ->> 'source' AND done.fence = value ->> 'fence'
+WHERE TRUE
+RETURNING id, queue;
+
+DELETE FROM mainspring_jobs_done
+WHERE id IN (SELECT value ->> 'job_id' FROM json_each(:settlements))
+  AND EXISTS (SELECT 1 FROM mainspring_jobs AS job WHERE job.id = mainspring_jobs_done.id);

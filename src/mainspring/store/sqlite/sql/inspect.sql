@@ -1,0 +1,56 @@
+-- name: get
+SELECT {live}
+FROM mainspring_jobs
+WHERE id IN (SELECT value FROM json_each(:ids))
+UNION ALL
+SELECT {done}
+FROM mainspring_jobs_done
+WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables.
+-- name: page
+SELECT * FROM (
+    SELECT {live}
+    FROM mainspring_jobs
+    WHERE id < coalesce(:before, 'g')
+      AND (:state IS NULL OR state = :state)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:task IS NULL OR task = :task)
+      AND (:key IS NULL OR key = :key)
+    ORDER BY id DESC
+    LIMIT :limit
+) AS unfinished
+UNION ALL
+SELECT * FROM (
+    SELECT {done}
+    FROM mainspring_jobs_done
+    WHERE id < coalesce(:before, 'g')
+      AND (:state IS NULL OR state = :state)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:task IS NULL OR task = :task)
+      AND (:key IS NULL OR key = :key)
+    ORDER BY id DESC
+    LIMIT :limit
+) AS finished
+ORDER BY id DESC
+LIMIT :limit;
+
+-- name: counts
+SELECT queue, state, count(*) AS jobs
+FROM mainspring_jobs
+GROUP BY queue, state;
+
+-- name: attempts
+SELECT job_id, fence, number, session, started_at, finished_at, outcome, error
+FROM mainspring_attempts
+WHERE job_id = :job_id
+UNION ALL
+SELECT id, fence, attempt, session, started_at, NULL, NULL, NULL
+FROM mainspring_jobs
+WHERE id = :job_id AND state = 'running'
+UNION ALL
+SELECT id, fence, attempt, session, started_at, finished_at, outcome, 
+       CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END
+FROM mainspring_jobs_done
+WHERE id = :job_id AND outcome IS NOT NULL
+ORDER BY fence;

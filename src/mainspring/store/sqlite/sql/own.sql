@@ -1,0 +1,15 @@
+-- Queries that only this dialect needs.
+-- name: version
+SELECT count(*) AS prepared FROM sqlite_master WHERE type = 'table' AND name = 'mainspring_schema';
+
+-- name: last_migration
+SELECT max(version) FROM mainspring_schema;
+
+-- name: record_migration
+INSERT INTO mainspring_schema (version, name, applied_at) VALUES (:version, :name, :now);
+
+-- An update that changes nothing would write nothing, and time nothing.
+-- name: trial_commit
+INSERT INTO mainspring_schema (version, name, applied_at) VALUES (0, 'doctor', :now);
+
+DELETE FROM mainspring_schema WHERE version = 0;

@@ -1,0 +1,28 @@
+-- A lease that seems to end later than a whole lease from now was written before the machine rebooted.
+-- name: open_session
+INSERT INTO mainspring_sessions (id, name, lease, lease_until, started_at, beat_at)
+VALUES (:session, :name, :lease, :steady + :lease, :now, :now)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: beat
+UPDATE mainspring_sessions
+SET lease_until = :steady + lease, beat_at = :now
+WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease
+RETURNING id;
+
+-- name: held
+SELECT id, fence, wish
+FROM mainspring_jobs
+WHERE session = :session AND state = 'running';
+
+-- name: close_session
+DELETE FROM mainspring_sessions
+WHERE id = :session
+  AND NOT EXISTS (SELECT 1 FROM mainspring_jobs WHERE session = :session AND state = 'running')
+RETURNING id;
+
+-- name: sessions
+SELECT id, name, lease, started_at, beat_at,
+       lease_until > :steady AND lease_until <= :steady + lease AS alive
+FROM mainspring_sessions
+ORDER BY started_at, id;

@@ -1,0 +1,58 @@
+-- name: promote
+UPDATE mainspring_jobs
+SET state = 'ready'
+WHERE id IN (
+    SELECT id
+    FROM mainspring_jobs
+    WHERE state IN ('scheduled', 'retrying') AND run_at <= :now
+    ORDER BY run_at
+    LIMIT :limit
+)
+RETURNING queue;
+
+-- name: next_due
+SELECT run_at - :now AS wait_us
+FROM mainspring_jobs
+WHERE state IN ('scheduled', 'retrying')
+ORDER BY run_at
+LIMIT 1;
+
+-- A lease that seems to end later than a whole lease from now was written before the machine rebooted.
+-- name: dead_session
+SELECT id, name, lease
+FROM mainspring_sessions
+WHERE lease_until <= :steady OR lease_until > :steady + lease
+ORDER BY lease_until
+LIMIT 1;
+
+-- name: lock_held
+SELECT {live}
+FROM mainspring_jobs
+WHERE session = :session AND state = 'running'
+LIMIT :limit;
+
+-- name: drop_session
+DELETE FROM mainspring_sessions
+WHERE id = :session;
+
+-- Whole days only, in both dialects: a day goes when its last moment is older than the age.
+-- Differs from PostgreSQL: no partitions to drop, so rows go in batches that hold the write lock briefly.
+-- name: prune_jobs
+DELETE FROM mainspring_jobs_done
+WHERE rowid IN (
+    SELECT rowid
+    FROM mainspring_jobs_done
+    WHERE finished_at < (:now - :age) / 86400000000 * 86400000000
+    LIMIT :limit
+)
+RETURNING 1;
+
+-- name: prune_attempts
+DELETE FROM mainspring_attempts
+WHERE rowid IN (
+    SELECT rowid
+    FROM mainspring_attempts
+    WHERE finished_at < (:now - :age) / 86400000000 * 86400000000
+    LIMIT :limit
+)
+RETURNING 1;

