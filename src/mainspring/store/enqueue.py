@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreUnavailable
@@ -25,7 +24,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     if len(jobs) <= CHUNK:
         created = _insert(db, jobs)
     else:
-        created = db.transact(lambda tx: set[UUID]().union(*(_insert(tx, chunk) for chunk in _chunks(jobs))))
+        created = db.transact(lambda tx: _insert_in_chunks(tx, jobs))
     standing = {job.id: job.id for job in jobs}
     if len(created) < len(jobs):
         standing |= _stand_ins(db, [job for job in jobs if job.id not in created])
@@ -33,8 +32,15 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     return [standing[job.id] for job in jobs]
 
 
-def _insert(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
-    return {job_id for (job_id,) in runner.run("enqueue", jobs=rows.new_jobs(jobs))}
+def _insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> set[UUID]:
+    return {job_id for (job_id,) in runner.run("enqueue", jobs=rows.new_jobs(jobs, first))}
+
+
+def _insert_in_chunks(tx: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
+    created: set[UUID] = set()
+    for first in range(0, len(jobs), CHUNK):
+        created |= _insert(tx, jobs[first : first + CHUNK], first)
+    return created
 
 
 def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
@@ -65,8 +71,3 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
 def _check_distinct(jobs: Sequence[NewJob]) -> None:
     if len({job.id for job in jobs}) < len(jobs):
         raise InvalidValue("expected each job of a batch to have an id of its own, got one id twice")
-
-
-def _chunks(jobs: Sequence[NewJob]) -> list[list[NewJob]]:
-    remaining = iter(jobs)
-    return list(iter(lambda: list(islice(remaining, CHUNK)), []))

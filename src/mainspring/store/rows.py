@@ -48,8 +48,8 @@ def document(values: Iterable[object]) -> str:
     return _encoder.encode(list(values)).decode()
 
 
-def new_jobs(jobs: Iterable[NewJob]) -> str:
-    """Return *jobs* as a document for the query `enqueue`."""
+def new_jobs(jobs: Iterable[NewJob], first: int) -> str:
+    """Return *jobs* as a document for the query `enqueue`; *first* is the place of the first in its batch."""
     return document(
         {
             "id": job.id,
@@ -60,8 +60,9 @@ def new_jobs(jobs: Iterable[NewJob]) -> str:
             "run_at_us": None if job.run_at is None else microseconds(job.run_at),
             "delay_us": job.delay // MICROSECOND,
             "key": job.key,
+            "position": position,
         }
-        for job in jobs
+        for position, job in enumerate(jobs, first)
     )
 
 

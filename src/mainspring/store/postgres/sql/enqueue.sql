@@ -5,11 +5,9 @@
 WITH {clock},
 asked AS (
     SELECT *, coalesce(run_at_us, (extract(epoch FROM now) * 1000000)::bigint + delay_us) AS due_us
-    FROM clock, ROWS FROM (
-        json_to_recordset(CAST(:jobs AS json)) AS (
-            id uuid, task text, queue text, payload text, priority smallint,
-            run_at_us bigint, delay_us bigint, key text)
-    ) WITH ORDINALITY AS job (id, task, queue, payload, priority, run_at_us, delay_us, key, position)
+    FROM clock, json_to_recordset(CAST(:jobs AS json)) AS job (
+        id uuid, task text, queue text, payload text, priority smallint,
+        run_at_us bigint, delay_us bigint, key text, position integer)
 )
 INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key)
 SELECT id, task, queue, payload, priority,

@@ -13,7 +13,7 @@ FROM (
     SELECT value ->> 'id' AS id, value ->> 'task' AS task, value ->> 'queue' AS queue,
            value ->> 'payload' AS payload, value ->> 'priority' AS priority, value ->> 'key' AS key,
            coalesce(value ->> 'run_at_us', :now + (value ->> 'delay_us')) AS due_us,
-           json_each.key + 1 AS position
+           value ->> 'position' AS position
     FROM json_each(:jobs)
 )
 WHERE TRUE
