@@ -21,7 +21,8 @@ def new_id() -> UUID:
 
 
 def new_job(**changes: Any) -> NewJob:
-    return NewJob(**({"id": new_id(), "task": "greet", "payload": '{"args":[],"kwargs":{}}'} | changes))
+    given: dict[str, Any] = {"id": new_id(), "task": "greet", "payload": '{"args":[],"kwargs":{}}'}
+    return NewJob(**given | changes)
 
 
 def new_jobs(count: int, **changes: Any) -> list[NewJob]:

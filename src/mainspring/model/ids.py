@@ -6,7 +6,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 _RANDOM_BITS = 74
-_RANDOM_MASK = (1 << _RANDOM_BITS) - 1
+_STEP_BITS = 48
 _MILLISECOND_MASK = (1 << 48) - 1
 
 
@@ -19,22 +19,22 @@ def uuid7(milliseconds: int, randomness: int) -> UUID:
 class IdSource:
     """Makes ids that grow from call to call, even when the clock stands still or goes back.
 
-    A batch of jobs made in one millisecond keeps its order in every listing. Not locked: two threads that
-    share a source must take turns, or each have their own.
+    A batch of jobs made in one millisecond keeps its order in every listing. The steps within a millisecond are
+    random, so that two copies of a source, as a fork makes them, part at once. Not locked: two threads that share
+    a source must take turns, or each have their own.
     """
 
     def __init__(self, milliseconds: Callable[[], int], random_bits: Callable[[int], int]) -> None:
         self._milliseconds = milliseconds
         self._random_bits = random_bits
-        self._last = (0, 0)
+        self._last = random_bits(_RANDOM_BITS - 1)  # milliseconds and randomness, as one number
 
     def next(self) -> UUID:
         """Return a new id, larger than all before it."""
         now = self._milliseconds()
-        before, randomness = self._last
-        if now > before:
-            # The top bit starts clear, so that counting up within a millisecond never runs over.
-            self._last = (now, self._random_bits(_RANDOM_BITS - 1))
+        if now > self._last >> _RANDOM_BITS:
+            # The top bit starts clear, which leaves room for more steps than a millisecond has time for.
+            self._last = now << _RANDOM_BITS | self._random_bits(_RANDOM_BITS - 1)
         else:
-            self._last = (before, (randomness + 1) & _RANDOM_MASK)
-        return uuid7(*self._last)
+            self._last += 1 + self._random_bits(_STEP_BITS)
+        return uuid7(self._last >> _RANDOM_BITS, self._last & ((1 << _RANDOM_BITS) - 1))

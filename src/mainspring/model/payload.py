@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -13,10 +14,12 @@ from mainspring.model.job import shortened
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
+_SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
 
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
+_LONG_NUMBER = re.compile(rb"[\[:,]-?[0-9]{19}")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -37,7 +40,10 @@ def encode_call(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
 
 def decode_call(payload: str) -> Call:
     """Return the arguments that *payload* carries, as plain JSON values."""
-    return _call_decoder.decode(payload)
+    try:
+        return _call_decoder.decode(payload)
+    except msgspec.DecodeError as error:
+        raise InvalidPayload(f"the arguments can't be read: {error}, got: {shortened(payload)}") from None
 
 
 def encode_result(value: object) -> str:
@@ -50,30 +56,48 @@ def convert(value: object, kind: type[T], name: str) -> T:
     try:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        raise InvalidPayload(f"{name}: {str(error)[:1].lower()}{str(error)[1:]}, got: {shortened(value)}") from None
+        raise InvalidPayload(f"{name}: {str(error)[:1].lower()}{str(error)[1:]}, got: {_shown(value)}") from None
+    except TypeError as error:
+        raise InvalidPayload(f"{name}: its annotation can't be used to convert JSON ({error})") from None
 
 
 def _encode(value: object, parts: Callable[[], list[tuple[str, object]]]) -> str:
-    """Encode in one pass, and look closer only when the bytes show a sign of something that must be refused.
-
-    The encoder writes NaN as null without a word, so any null is such a sign; so is the escape that a NUL
-    becomes, and more opening brackets than levels allowed.
-    """
+    """Encode in one pass, and look closer only when the bytes show a sign of something that must be refused."""
     try:
         data = _encoder.encode(value)
-    except (TypeError, ValueError, OverflowError, RecursionError, UnicodeEncodeError, msgspec.MsgspecError):
+        text = data.decode()
+    except (TypeError, ValueError, OverflowError, RecursionError, UnicodeError, msgspec.MsgspecError):
         raise _refusal(parts()) from None
     if len(data) > MAX_BYTES:
         raise _too_large(parts(), len(data))
-    if b"null" in data or b"\\u0000" in data or data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+    if _is_suspect(data):
         for name, part in parts():
             _examine(name, part)
-    return data.decode()
+    return text
+
+
+def _is_suspect(data: bytes) -> bool:
+    """Return whether *data* shows such a sign.
+
+    The encoder writes NaN as null without a word, so any null is one; so is the escape that a NUL becomes, more
+    opening brackets than levels allowed, and a number as long as the first that 64 bits can't hold.
+    """
+    return (
+        b"null" in data
+        or b"\\u0000" in data
+        or b"\0" in data
+        or data.count(b"[") + data.count(b"{") > MAX_DEPTH
+        # With a comma in front, a result that is nothing but a number is seen too.
+        or _LONG_NUMBER.search(b"," + data) is not None
+    )
 
 
 def _named_arguments(call: Call) -> list[tuple[str, object]]:
     positional: list[tuple[str, object]] = [(f"argument {n}", value) for n, value in enumerate(call.args, 1)]
-    return positional + [(f"argument {name!r}", value) for name, value in call.kwargs.items()]
+    named: list[tuple[str, object]] = [(f"argument {shortened(name)}", value) for name, value in call.kwargs.items()]
+    # The names go into the database as well, and those of **kwargs may be any text.
+    names: list[tuple[str, object]] = [(f"the name of argument {shortened(name)}", name) for name in call.kwargs]
+    return positional + named + names
 
 
 def _too_large(parts: list[tuple[str, object]], size: int) -> InvalidPayload:
@@ -93,18 +117,19 @@ def _refusal(parts: list[tuple[str, object]]) -> InvalidPayload:
 def _examine(name: str, part: object) -> None:
     """Raise an error that says what is wrong with *part*, if anything is."""
     try:
-        plain = msgspec.to_builtins(part, str_keys=True)
+        # The call's own list of arguments is not the caller's nesting, so his values start at level 1.
+        _walk(name, msgspec.to_builtins(part, str_keys=True), depth=1)
         _encoder.encode(part)
+    except InvalidPayload:
+        raise
     except RecursionError:
         raise InvalidPayload(f"{name}: expected at most {MAX_DEPTH} levels of nesting, got more") from None
     except UnicodeEncodeError:
         raise InvalidPayload(
-            f"{name}: expected valid Unicode text, got a lone surrogate in {shortened(part)}; pass bytes instead"
+            f"{name}: expected valid Unicode text, got a lone surrogate in {_shown(part)}; pass bytes instead"
         ) from None
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-        raise InvalidPayload(f"{name}: expected a value that JSON can carry, got {shortened(part)} ({error})") from None
-    # The call's own list of arguments is not the caller's nesting, so his values start at level 1.
-    _walk(name, plain, depth=1)
+        raise InvalidPayload(f"{name}: expected a value that JSON can carry, got {_shown(part)} ({error})") from None
 
 
 def _walk(name: str, value: object, depth: int) -> None:
@@ -114,8 +139,21 @@ def _walk(name: str, value: object, depth: int) -> None:
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidPayload(f"{name}: expected a finite number, got {value}, which JSON can't carry")
+    elif isinstance(value, int):
+        if not _SMALLEST_INT <= value <= _LARGEST_INT:
+            raise InvalidPayload(
+                f"{name}: expected whole numbers from -2^63 to 2^64-1, got one of {value.bit_length()} bits; "
+                "pass it as text"
+            )
     elif isinstance(value, dict | list | tuple):
         if depth > MAX_DEPTH:
             raise InvalidPayload(f"{name}: expected at most {MAX_DEPTH} levels of nesting, got more")
         for inner in [*value.keys(), *value.values()] if isinstance(value, dict) else value:
             _walk(name, inner, depth + 1)
+
+
+def _shown(value: object) -> str:
+    try:
+        return shortened(value)
+    except Exception:  # noqa: BLE001 - a __repr__ that fails, in whatever way, must not hide what is wrong
+        return f"a value of type {type(value).__name__}"

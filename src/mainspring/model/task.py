@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ class Task:
         check_name(self.name, "task name")
         check_name(self.queue, "queue")
 
-    def encode(self, *args: object, **kwargs: object) -> str:
+    def encode(self, /, *args: object, **kwargs: object) -> str:
         """Return the payload of a call with these arguments, having checked that the handler could take them."""
         self._bind(args, kwargs)
         payload = encode_call(args, kwargs)
@@ -39,7 +40,7 @@ class Task:
         """Return the arguments that *payload* carries, each converted as the handler's annotations ask."""
         call = decode_call(payload)
         bound = self._bind(tuple(call.args), call.kwargs)
-        hints = typing.get_type_hints(self.handler, include_extras=True)
+        hints = self._hints()
         for parameter in inspect.signature(self.handler).parameters.values():
             if parameter.name in bound.arguments and parameter.name in hints:
                 value, hint = bound.arguments[parameter.name], hints[parameter.name]
@@ -49,8 +50,21 @@ class Task:
     def _bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> inspect.BoundArguments:
         try:
             return inspect.signature(self.handler).bind(*args, **kwargs)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise InvalidPayload(f"task {self.name!r} can't be called like that: {error}") from None
+
+    def _hints(self) -> dict[str, Any]:
+        try:
+            return typing.get_type_hints(_annotated(self.handler), include_extras=True)
+        except NameError as error:
+            raise InvalidPayload(f"task {self.name!r} has an annotation that can't be resolved: {error}") from None
+
+
+def _annotated(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what carries the annotations of *handler*, which may be a partial or an object that can be called."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    return handler if inspect.isroutine(handler) or inspect.isclass(handler) else type(handler).__call__
 
 
 def _convert(parameter: inspect.Parameter, value: Any, hint: Any) -> Any:

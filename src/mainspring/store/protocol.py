@@ -42,8 +42,9 @@ class Enqueues(Protocol):
     def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
         """Store *jobs*, all or none, and return for each the id of the job that stands for it.
 
-        That is its own id, or the id of the unfinished job that has the same key. Calling again with the same
-        ids stores nothing twice. Once this returned, the jobs are as durable as the database is.
+        That is its own id, or the id of the unfinished job that has the same key. The caller makes the ids, new
+        for each request: a try whose reply was lost is repeated under the same ids and stores nothing twice.
+        Once this returned, the jobs are as durable as the database is.
         """
         ...
 

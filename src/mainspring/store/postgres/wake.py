@@ -89,15 +89,11 @@ class PostgresListener:
             if self._connection is None:
                 self._connection = self._connect()
                 return True  # there may have been news while nobody listened
-            self._check_alive(self._connection)
-            heard = [note.payload for note in self._connection.notifies(timeout=timeout, stop_after=1)]
+            return self._hear(self._connection, timeout)
         except (psycopg.Error, MainspringError):
             self.close()
             self._clock.sleep(min(timeout, _PAUSE_AFTER_ERROR))
             return True
-        if heard:
-            self._heard_at = self._clock.steady()
-        return not self._topics.isdisjoint(heard)
 
     def close(self) -> None:
         _close(self._connection)
@@ -110,6 +106,16 @@ class PostgresListener:
             connection.execute("LISTEN mainspring")
         self._heard_at = self._clock.steady()
         return connection
+
+    def _hear(self, connection: DeadlineConnection, timeout: float) -> bool:
+        self._check_alive(connection)
+        give_up = self._clock.steady() + timeout
+        while (remaining := give_up - self._clock.steady()) > 0:
+            for note in connection.notifies(timeout=remaining, stop_after=1):
+                self._heard_at = self._clock.steady()
+                if note.payload in self._topics:
+                    return True
+        return False
 
     def _check_alive(self, connection: DeadlineConnection) -> None:
         """Ask the server for a sign of life after a long silence: a half-open connection is silent for ever."""

@@ -1,0 +1,1 @@
+"""The `mainspring` command: one module per command, and what they share."""

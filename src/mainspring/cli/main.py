@@ -1,0 +1,82 @@
+"""The program: its commands, and what becomes of an error.
+
+A mistake of the user ends in one sentence on stderr and exit code 2. Anything unexpected is a bug of ours and
+shows its traceback: the plain one, because one with local variables would print passwords.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+import mainspring
+from mainspring.cli.doctor import doctor
+from mainspring.cli.migrate import migrate
+from mainspring.cli.output import complain, say
+from mainspring.errors import InvalidValue, MainspringError, did_you_mean
+
+MISTAKE = 2
+INTERRUPTED = 130
+
+
+class Commands(TyperGroup):
+    """The commands of `mainspring`, and the one place where errors become exit codes."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        try:
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+        except MainspringError as error:
+            complain(str(error))
+            code = MISTAKE
+        except (typer.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        except Exception as error:
+            # Which class a usage error has differs between versions of typer; that it can explain itself does not.
+            if not hasattr(error, "format_message"):
+                raise
+            complain(_as_sentence(error.format_message()))
+            code = MISTAKE
+        sys.exit(code)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in self.commands:
+            hint = did_you_mean(name, self.commands) or "; `mainspring --help` lists all commands"
+            raise InvalidValue(f"no command is named {name!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(cls=Commands, pretty_exceptions_enable=False, pretty_exceptions_show_locals=False)
+app.command()(migrate)
+app.command()(doctor)
+
+
+@app.callback(invoke_without_command=True)
+def _program(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Background jobs, cron schedules and workflows on SQLite or PostgreSQL."""
+    if version:
+        say(f"mainspring {mainspring.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+        raise typer.Exit(MISTAKE)
+
+
+def run() -> NoReturn:
+    """Run the program on the arguments of this process."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A file name that the terminal's encoding lacks must not end in a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    app(prog_name="mainspring")
+    raise AssertionError("the program ends by exiting")
+
+
+def _as_sentence(message: str) -> str:
+    return f"{message[:1].lower()}{message[1:].rstrip('.')}"

@@ -1,0 +1,223 @@
+"""Settle: what became of a job, written only by who holds it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from mainspring.model.job import Job, JobState
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import (
+    Cancelled,
+    Failed,
+    Failure,
+    Outcome,
+    Paused,
+    Returned,
+    Snoozed,
+    Succeeded,
+    TimedOut,
+)
+from mainspring.model.retry import Retry
+from mainspring.store.sql import SqlStore
+from mainspring.testing import SettableClock
+from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
+
+BOOM = Failure(type="ValueError", message="boom 'quoted' \" ∅", traceback="line 1\nline 2")
+
+
+def test_a_succeeded_job_is_finished_with_its_result(store: SqlStore, clock: SettableClock) -> None:
+    job = claimed_job(store)
+    clock.advance("2s")
+
+    assert store.settle([settle(job, Succeeded('{"n":1}'))]) == {job.id}
+
+    done = stored(store, job.id)
+    assert (done.state, done.outcome, done.result) == (JobState.SUCCEEDED, "succeeded", '{"n":1}')
+    assert (done.started_at, done.finished_at) == (job.started_at, clock.now())
+    assert (done.fence, done.session, done.attempt) == (job.fence, job.session, 1)
+    assert store.counts() == {}
+
+
+def test_a_failed_job_waits_for_its_retry_and_keeps_the_error(store: SqlStore, clock: SettableClock) -> None:
+    job = claimed_job(store)
+
+    store.settle([settle(job, Failed(BOOM), Retry(max_attempts=3, base="10s"), jitter=1.5)])
+
+    waiting = stored(store, job.id)
+    assert (waiting.state, waiting.attempt, waiting.failure) == (JobState.RETRYING, 1, BOOM)
+    assert waiting.run_at == clock.now() + timedelta(seconds=15)
+    assert (waiting.session, waiting.started_at) == (None, None)
+
+
+def test_an_exhausted_job_is_a_dead_letter(store: SqlStore) -> None:
+    job = claimed_job(store)
+
+    store.settle([settle(job, Failed(BOOM), Retry(max_attempts=1))])
+
+    dead = stored(store, job.id)
+    assert (dead.state, dead.outcome, dead.failure) == (JobState.FAILED, "failed", BOOM)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "attempt"),
+    [
+        (TimedOut(BOOM, retryable=False), JobState.FAILED, 1),
+        (Cancelled("enough"), JobState.CANCELLED, 1),
+        (Snoozed(timedelta(minutes=1)), JobState.SCHEDULED, 0),
+        (Paused("later"), JobState.PAUSED, 0),
+        (Returned(), JobState.READY, 0),
+    ],
+)
+def test_each_outcome_leads_where_the_lifecycle_says(
+    store: SqlStore, outcome: Outcome, state: JobState, attempt: int
+) -> None:
+    job = claimed_job(store)
+
+    assert store.settle([settle(job, outcome)]) == {job.id}
+
+    after = stored(store, job.id)
+    assert (after.state, after.attempt) == (state, attempt)
+    assert [past.outcome for past in store.attempts(job.id)] == [outcome.name]
+
+
+def test_a_batch_may_mix_what_ends_and_what_goes_on(store: SqlStore) -> None:
+    session = opened_session(store)
+    store.enqueue(new_jobs(3))
+    one, two, three = store.claim(session, "default", 3)
+
+    settled = store.settle(
+        [settle(three, Returned()), settle(one, Succeeded("1")), settle(two, Failed(BOOM), Retry(base="1s"))]
+    )
+
+    assert settled == {one.id, two.id, three.id}
+    assert store.counts() == {"default": {JobState.RETRYING: 1, JobState.READY: 1}}
+
+
+def test_a_returned_job_keeps_its_place(store: SqlStore, clock: SettableClock) -> None:
+    session = opened_session(store)
+    first, second = new_jobs(2)
+    store.enqueue([first, second])
+    (job,) = store.claim(session, "default", 1)
+    clock.advance("1s")
+
+    store.settle([settle(job, Returned())])
+
+    assert [job.id for job in store.claim(session, "default", 2)] == [first.id, second.id]
+
+
+# --- fencing -----------------------------------------------------------------------------------------------
+
+
+def taken_over(store: SqlStore, clock: SettableClock) -> tuple[Job, Job]:
+    """Return one job as its first, lost holder knows it, and as its second holder does."""
+    stale = claimed_job(store)
+    clock.advance("1m")
+    store.reap()
+    (held,) = store.claim(opened_session(store), "default", 1)
+    assert held.id == stale.id
+    return stale, held
+
+
+@pytest.mark.parametrize("outcome", [Succeeded('"stale"'), Failed(BOOM, retryable=False)])
+def test_a_stale_holder_cannot_finish_a_job(store: SqlStore, clock: SettableClock, outcome: Outcome) -> None:
+    stale, held = taken_over(store, clock)
+
+    assert store.settle([settle(stale, outcome)]) == set()
+
+    assert stored(store, held.id) == held
+
+
+@pytest.mark.parametrize("outcome", [Returned(), Snoozed(timedelta(hours=1)), Paused()])
+def test_a_stale_holder_cannot_give_a_job_back(store: SqlStore, clock: SettableClock, outcome: Outcome) -> None:
+    stale, held = taken_over(store, clock)
+
+    assert store.settle([settle(stale, outcome)]) == set()
+
+    assert stored(store, held.id) == held
+    assert [past.outcome for past in store.attempts(held.id)] == ["lost", None]
+
+
+def test_the_new_holder_can_settle_after_a_stale_one_tried(store: SqlStore, clock: SettableClock) -> None:
+    stale, held = taken_over(store, clock)
+    store.settle([settle(stale, Succeeded('"stale"'))])
+
+    assert store.settle([settle(held, Succeeded('"good"'))]) == {held.id}
+
+    assert stored(store, held.id).result == '"good"'
+
+
+def test_a_settled_job_cannot_be_settled_again(store: SqlStore) -> None:
+    job = claimed_job(store)
+    store.settle([settle(job, Succeeded("1"))])
+
+    assert store.settle([settle(job, Failed(BOOM, retryable=False))]) == set()
+    assert store.settle([settle(job, Returned())]) == set()
+
+    assert (stored(store, job.id).state, stored(store, job.id).result) == (JobState.SUCCEEDED, "1")
+
+
+def test_a_job_given_back_cannot_be_settled_under_the_same_fence(store: SqlStore) -> None:
+    """The fence alone would let this through: it grows only with the next claim. The state must be checked too."""
+    job = claimed_job(store)
+    store.settle([settle(job, Returned())])
+
+    assert store.settle([settle(job, Succeeded('"late"'))]) == set()
+    assert store.settle([settle(job, Snoozed(timedelta(hours=1)))]) == set()
+
+    assert stored(store, job.id).state is JobState.READY
+
+
+def test_stale_settlements_do_not_spoil_their_batch(store: SqlStore, clock: SettableClock) -> None:
+    stale, _ = taken_over(store, clock)
+    good = claimed_job(store, queue="other")
+
+    assert store.settle([settle(stale, Succeeded("1")), settle(good, Succeeded("2"))]) == {good.id}
+
+
+# --- wishes that come while an attempt ends ------------------------------------------------------------------
+
+
+def test_a_cancel_that_comes_during_a_failing_attempt_is_not_lost(store: SqlStore) -> None:
+    job = claimed_job(store)
+    store.cancel([job.id], "stop it")
+
+    store.settle([settle(job, Failed(BOOM), Retry(max_attempts=5))])
+
+    after = stored(store, job.id)
+    assert (after.state, after.reason, after.failure) == (JobState.CANCELLED, "stop it", BOOM)
+    assert [past.outcome for past in store.attempts(job.id)] == ["failed"]
+
+
+def test_a_pause_that_comes_while_a_job_snoozes_is_not_lost(store: SqlStore) -> None:
+    job = claimed_job(store)
+    store.pause([job.id], "hold")
+
+    store.settle([settle(job, Snoozed(timedelta(seconds=1)))])
+
+    assert stored(store, job.id).state is JobState.PAUSED
+    assert stored(store, job.id).reason == "hold"
+
+
+def test_a_job_that_succeeds_in_spite_of_a_cancel_has_succeeded(store: SqlStore) -> None:
+    job = claimed_job(store)
+    store.cancel([job.id])
+
+    store.settle([settle(job, Succeeded("1"))])
+
+    assert stored(store, job.id).state is JobState.SUCCEEDED
+
+
+def test_a_thousand_jobs_settle_in_one_call(store: SqlStore) -> None:
+    session = opened_session(store)
+    store.enqueue(new_jobs(1000))
+    jobs = store.claim(session, "default", 1000)
+
+    assert store.settle([settle(job, Succeeded("null")) for job in jobs]) == {job.id for job in jobs}
+
+
+def test_nothing_is_a_fine_batch(store: SqlStore) -> None:
+    store.enqueue([new_job()])
+
+    assert store.settle([]) == set()

@@ -1,0 +1,106 @@
+"""Wake: a hint to look again, at once and across processes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Failed, Failure, Returned
+from mainspring.model.retry import Retry
+from mainspring.store import open_store
+from mainspring.store.database import Listener
+from mainspring.store.sql import SqlStore
+from tests.support.factories import claimed_job, new_job, opened_session
+
+LONG = 20.0
+
+
+def settled_down(listener: Listener) -> Listener:
+    """A new listener may say at first that there could be news; let it have said so."""
+    while listener.wait(0.3):
+        pass
+    return listener
+
+
+def test_an_enqueue_wakes_whoever_waits_for_its_queue(real_store: SqlStore) -> None:
+    listener = settled_down(real_store.listen({"mail"}))
+
+    real_store.enqueue([new_job(queue="mail")])
+
+    assert listener.wait(LONG)
+    listener.close()
+
+
+def test_an_enqueue_by_another_node_wakes_too(url: str, real_store: SqlStore) -> None:
+    listener = settled_down(real_store.listen({"mail"}))
+    other = open_store(url)
+
+    other.enqueue([new_job(queue="mail")])
+
+    assert listener.wait(LONG)
+    listener.close()
+    other.close()
+
+
+def test_a_delayed_job_wakes_whoever_waits_for_due_times(real_store: SqlStore) -> None:
+    listener = settled_down(real_store.listen_due())
+
+    real_store.enqueue([new_job(delay=timedelta(hours=1))])
+
+    assert listener.wait(LONG)
+    listener.close()
+
+
+def test_a_retry_wakes_whoever_waits_for_due_times(real_store: SqlStore) -> None:
+    job = claimed_job(real_store)
+    listener = settled_down(real_store.listen_due())
+
+    real_store.settle([settle(job, Failed(Failure(type="E", message="e")), Retry())])
+
+    assert listener.wait(LONG)
+    listener.close()
+
+
+def test_a_job_given_back_wakes_its_queue(real_store: SqlStore) -> None:
+    job = claimed_job(real_store)
+    listener = settled_down(real_store.listen({"default"}))
+
+    real_store.settle([settle(job, Returned())])
+
+    assert listener.wait(LONG)
+    listener.close()
+
+
+def test_promote_resume_replay_and_reap_wake_the_queue(real_store: SqlStore) -> None:
+    listener = settled_down(real_store.listen({"default"}))
+
+    job = new_job(delay=timedelta(milliseconds=1))
+    real_store.enqueue([job])
+    while not real_store.promote().count:
+        pass
+    assert listener.wait(LONG)
+
+    settled_down(listener)
+    real_store.pause([job.id])
+    real_store.resume([job.id])
+    assert listener.wait(LONG)
+
+    settled_down(listener)
+    real_store.cancel([job.id])
+    real_store.replay([job.id])
+    assert listener.wait(LONG)
+
+    settled_down(listener)
+    session = opened_session(real_store, lease=timedelta(milliseconds=100))
+    assert real_store.claim(session, "default", 1)
+    while not real_store.reap():
+        pass
+    assert listener.wait(LONG)
+    listener.close()
+
+
+def test_silence_is_answered_with_false(real_store: SqlStore) -> None:
+    listener = settled_down(real_store.listen({"mail"}))
+
+    assert not listener.wait(0.05)
+    listener.close()
