@@ -47,8 +47,8 @@ class Diagnosis:
 def diagnose(url: str) -> Diagnosis:
     """Look at the database at *url* without making or changing any of its tables."""
     file = _sqlite_file(url)
-    if file and not (file.exists() and file.stat().st_size):
-        return _not_made_yet(file)
+    if file and (unopened := _from_outside(file)):
+        return unopened
     with closing(open_store(url, prepared=False)) as store:
         found = store.version()
         known = _known_version()
@@ -70,7 +70,7 @@ def with_probes(diagnosis: Diagnosis, probes: list[Probe]) -> Diagnosis:
     return replace(
         diagnosis,
         kind=last.kind,
-        version=last.version,
+        version=last.version.removeprefix("PostgreSQL "),
         location=last.location,
         durability=last.durability,
         commit=_median([probe.commit for probe in probes]),
@@ -120,15 +120,32 @@ def _sqlite_file(url: str) -> Path | None:
     return Path(path).absolute() if path not in ("", ":memory:") else None
 
 
-def _not_made_yet(file: Path) -> Diagnosis:
-    # Opening it would make it, and a doctor only looks.
-    folder = next(parent for parent in file.parents if parent.exists())
-    writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
-    problem = f"can't make a file in {folder}: it is read-only or no folder; change its permissions or name another"
+def _from_outside(file: Path) -> Diagnosis | None:
+    """Return what shows without opening *file*, if opening it would make something; None if it would not.
+
+    Opening makes a missing file, fills an empty one, and leaves the companions of a read-only one behind.
+    """
+    remark, problem = None, None
+    if not os.path.exists(file):
+        folder = next(parent for parent in file.parents if os.path.exists(parent))
+        if _writable(folder):
+            remark = "there is no such file yet; it is made on first use"
+        else:
+            problem = f"can't make {file}: {folder} is read-only or no folder; change its permissions or name another"
+    elif not (os.access(file, os.R_OK | os.W_OK) and _writable(file.parent)):
+        problem = f"can't write to {file}: the file or its folder is read-only; change its permissions"
+    elif not os.path.getsize(file):
+        remark = "the file is empty; its tables are made on first use"
+    if not (remark or problem):
+        return None
     return Diagnosis(
         kind="sqlite",
         location=str(file),
         schema_needed=_known_version(),
-        write_problems=() if writable else (problem,),
-        remarks=("there is no such file yet; it is made on first use",),
+        write_problems=(problem,) if problem else (),
+        remarks=(remark,) if remark else (),
     )
+
+
+def _writable(folder: Path) -> bool:
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)

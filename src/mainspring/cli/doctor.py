@@ -43,9 +43,9 @@ def _show(diagnosis: Diagnosis) -> None:
     notes.add_column(no_wrap=True)
     notes.add_column(overflow="fold")
     for remark in diagnosis.remarks:
-        notes.add_row(Text("!", "yellow"), Text(_sentence(remark)))
+        notes.add_row(Text("!", "yellow"), Text(remark))
     for problem in diagnosis.problems:
-        notes.add_row(mark(False), Text(_sentence(problem)))
+        notes.add_row(mark(False), Text(problem))
     if notes.row_count:
         say("")
         show(notes)
@@ -55,11 +55,9 @@ def _show(diagnosis: Diagnosis) -> None:
 
 def _facts(diagnosis: Diagnosis) -> Iterator[tuple[bool, str, str]]:
     """Yield the rows of the table: whether it is fine, what it is about, and what was found."""
-    kind = _KINDS[diagnosis.kind]
-    # PostgreSQL says its own name in its version.
-    version = (diagnosis.version or "").removeprefix(kind).strip()
-    yield True, "Database", f"{kind} {version}".strip()
-    yield True, "Location", diagnosis.location
+    yield True, "Database", f"{_KINDS[diagnosis.kind]} {diagnosis.version or ''}".rstrip()
+    # What could not even be tried out is a matter of the place, not of durability.
+    yield not (diagnosis.write_problems and diagnosis.durability is None), "Location", diagnosis.location
     if diagnosis.schema_version is not None:
         yield not diagnosis.schema_problem, "Schema", _schema(diagnosis)
     if diagnosis.durability is not None:
@@ -78,20 +76,16 @@ def _schema(diagnosis: Diagnosis) -> str:
 
 
 def _clock(difference: timedelta) -> str:
-    if not difference:
-        return "the same as this machine's"
+    if abs(difference) < timedelta(milliseconds=1):
+        return "the same as this machine's, to the millisecond"
     side = "ahead of" if difference > timedelta(0) else "behind"
-    return f"{abs(_milliseconds(difference)):,.2f} ms {side} this machine's"
+    return f"{abs(_milliseconds(difference)):,.0f} ms {side} this machine's"
 
 
 def _verdict(problems: int) -> str:
     if not problems:
         return "All is well."
     return "Found 1 problem." if problems == 1 else f"Found {problems} problems."
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _milliseconds(length: timedelta) -> float:

@@ -15,7 +15,12 @@ DUE = "@due"
 
 
 class Runner(Protocol):
-    """Something that runs named queries: a database, or one transaction on it."""
+    """Runs named queries on one connection."""
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether an earlier try of the same work lost its connection, and may have been committed all the same."""
+        ...
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
         """Run the query named *query* and return its rows.
@@ -40,7 +45,7 @@ class Listener(Protocol):
         ...
 
 
-class Database(Runner, Protocol):
+class Database(Protocol):
     """A database of one dialect.
 
     Every call has a deadline. A call that loses its connection is tried again on a new one until the deadline;
@@ -60,8 +65,12 @@ class Database(Runner, Protocol):
         """Run one query that only looks, without waiting for a writer."""
         ...
 
+    def attempt(self, work: Callable[[Runner], T]) -> T:
+        """Call *work*, whose every query is a transaction of its own, again and again until it was not disturbed."""
+        ...
+
     def transact(self, work: Callable[[Runner], T]) -> T:
-        """Run *work* in one transaction; it may be called again, so it must do nothing but run queries."""
+        """Call *work* in one transaction, likewise."""
         ...
 
     def wake(self, topics: Collection[str]) -> None:

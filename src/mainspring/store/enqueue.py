@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreUnavailable
@@ -22,7 +23,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
         return []
     _check_distinct(jobs)
     if len(jobs) <= CHUNK:
-        created = _insert(db, jobs)
+        created = db.attempt(lambda runner: _insert(runner, jobs))
     else:
         created = db.transact(lambda tx: _insert_in_chunks(tx, jobs))
     standing = {job.id: job.id for job in jobs}
@@ -33,7 +34,14 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
 
 
 def _insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> set[UUID]:
-    return {job_id for (job_id,) in runner.run("enqueue", jobs=rows.new_jobs(jobs, first))}
+    # After a lost reply the jobs may be stored, and may even have run and finished.
+    stored = _known(runner, jobs) if runner.in_doubt else set()
+    missing = [job for job in jobs if job.id not in stored]
+    return stored | {job_id for (job_id,) in runner.run("enqueue", jobs=rows.new_jobs(missing, first))}
+
+
+def _known(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
+    return {row[0] for row in runner.run("get", ids=rows.ids(job.id for job in jobs))}
 
 
 def _insert_in_chunks(tx: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
@@ -46,12 +54,12 @@ def _insert_in_chunks(tx: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
 def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
     """Return, for each job that was not stored anew, the id of the job that stands for it.
 
-    That is the unfinished job with its key, or the job itself when a first try stored it. The holder of a key
-    may finish between our two looks; then the key is free and we try again.
+    That is the unfinished job with its key, or the job itself when it was stored before. The holder of a key may
+    finish between our two looks; then the key is free and we try again.
     """
     standing: dict[UUID, UUID] = {}
     for _ in range(_ROUNDS):
-        known = {row[0] for row in db.read("get", ids=rows.ids(job.id for job in refused))}
+        known = db.attempt(partial(_known, jobs=refused))
         holders: dict[str | None, UUID] = dict(
             db.read("holders", keys=rows.document(job.key for job in refused if job.key))
         )
@@ -63,7 +71,7 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
         refused = [job for job in refused if job.id not in standing]
         if not refused:
             return standing
-        standing |= {job_id: job_id for job_id in _insert(db, refused)}
+        standing |= {job_id: job_id for job_id in db.attempt(partial(_insert, jobs=refused))}
         refused = [job for job in refused if job.id not in standing]
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-AMBIENT = frozenset({"now", "steady", "in_doubt"})
+AMBIENT = frozenset({"now", "steady"})
 """Parameters that the dialect supplies by itself, so that callers can't disagree about the time."""
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)

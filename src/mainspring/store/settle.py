@@ -23,7 +23,7 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
         return set()
     if all(settlement.state.final for settlement in settlements):
         # The common case, and one statement: no transaction to open and close around it.
-        return _finish(db, settlements)
+        return db.attempt(lambda runner: _finish(runner, settlements))
     settled, topics = db.transact(lambda tx: apply(tx, settlements))
     db.wake(topics)
     return settled
@@ -39,7 +39,7 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     moved = tx.run("settle_again", settlements=rows.settlements(_in_lock_order(again)))
     _grant(tx, [row for row in moved if row[3] is not None])
     topics = {_topic(queue, state) for _, queue, state, _, _ in moved}
-    return settled | {row[0] for row in moved}, topics
+    return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
 
 
 def _topic(queue: str, state: JobState) -> str:
@@ -48,7 +48,19 @@ def _topic(queue: str, state: JobState) -> str:
 
 def _finish(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:
     finished = runner.run("settle_done", settlements=rows.settlements(_in_lock_order(settlements)))
-    return {job_id for (job_id,) in finished}
+    return {job_id for (job_id,) in finished} | _settled_before(runner, settlements)
+
+
+def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:
+    """Return the ids of those that an earlier try of this call settled, when its reply was lost."""
+    if not runner.in_doubt:
+        return set()
+    return {
+        settlement.job_id
+        for settlement in settlements
+        for _, fence, _, _, _, _, outcome, _ in runner.run("attempts", job_id=settlement.job_id)
+        if outcome is not None and (fence, outcome) == (settlement.fence, settlement.outcome)
+    }
 
 
 def _in_lock_order(settlements: Sequence[Settlement]) -> list[Settlement]:

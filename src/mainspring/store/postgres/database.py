@@ -41,8 +41,9 @@ class PostgresDatabase:
         """*patience* is for one try of a call, *deadline* for all its tries together, both in seconds."""
         self.migrations = load_migrations(_PACKAGE)
         self._url = url
-        self._now = clock
+        # A clock that was given tells the time in place of the server; waits and deadlines are always real.
         self._clock: Clock = SystemClock()
+        self._teller = clock
         self._patience = patience
         self._deadline = deadline
         self._statements = {
@@ -54,16 +55,19 @@ class PostgresDatabase:
         self._waker = Waker(url, self._clock, self._statements["notify"])
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
-        return self._persist(lambda session: session.run(query, **parameters))
+        return self.attempt(lambda session: session.run(query, **parameters))
 
     read = run
 
+    def attempt(self, work: Callable[[Runner], T]) -> T:
+        return self._persist(work)
+
     def transact(self, work: Callable[[Runner], T]) -> T:
-        def attempt(session: _Session) -> T:
+        def in_transaction(session: _Session) -> T:
             with session.connection.transaction():
                 return work(session)
 
-        return self._persist(attempt)
+        return self._persist(in_transaction)
 
     def wake(self, topics: Collection[str]) -> None:
         # A pooler in transaction mode would deliver to nobody, so then there is only polling.
@@ -82,7 +86,7 @@ class PostgresDatabase:
         return bool(self.read("tables") != [(0,)])
 
     def apply(self, migrations: Sequence[Migration]) -> list[Migration]:
-        def attempt(session: _Session) -> list[Migration]:
+        def in_transaction(session: _Session) -> list[Migration]:
             with session.connection.transaction():
                 session.run("lock_migrations")
                 session.connection.execute(
@@ -97,7 +101,7 @@ class PostgresDatabase:
                 session.run("open_days")
                 return missing
 
-        return self._persist(attempt)
+        return self._persist(in_transaction)
 
     def probe(self) -> Probe:
         started = self._clock.steady()
@@ -131,15 +135,15 @@ class PostgresDatabase:
             self._converters = MODEL_CONVERTERS | _TO_UTC
         return connection
 
-    def _persist(self, attempt: Callable[[_Session], T]) -> T:
-        """Run *attempt* until it succeeds, fails for good, or the deadline passes."""
+    def _persist(self, work: Callable[[_Session], T]) -> T:
+        """Call *work* until it succeeds, fails for good, or the deadline passes."""
         give_up = self._clock.steady() + self._deadline
         in_doubt = False
         for pause in _pauses():
             try:
                 expires = min(give_up, self._clock.steady() + self._patience)
                 with self._connections.borrow(expires, self._clock) as connection:
-                    return attempt(self._session(connection, in_doubt))
+                    return work(self._session(connection, in_doubt))
             except psycopg.Error as error:
                 if no_partition(error):
                     self._open_days()
@@ -155,7 +159,7 @@ class PostgresDatabase:
         raise AssertionError("pauses never end")
 
     def _session(self, connection: DeadlineConnection, in_doubt: bool) -> _Session:
-        now = self._now.now() if self._now else None
+        now = self._teller.now() if self._teller else None
         return _Session(connection, self._statements, self._converters, now, in_doubt)
 
     def _open_days(self) -> None:
@@ -176,7 +180,8 @@ class _Session:
         self.connection = connection
         self._statements = statements
         self._converters = converters
-        self._ambient: dict[str, object] = {"now": now, "in_doubt": in_doubt}
+        self.in_doubt = in_doubt
+        self._ambient: dict[str, object] = {"now": now}
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
         cursor = self.connection.cursor(binary=True)

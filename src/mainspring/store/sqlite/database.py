@@ -47,7 +47,9 @@ class SqliteDatabase:
     ) -> None:
         self.migrations = load_migrations(_PACKAGE)
         self._path = Path(path).absolute()
-        self._clock = clock or SystemClock()
+        # A clock that was given tells the time; waits and deadlines are always real.
+        self._clock: Clock = SystemClock()
+        self._teller = clock or self._clock
         self._synchronous = synchronous
         self._deadline = deadline
         self._queries = load_queries(_PACKAGE)
@@ -60,6 +62,9 @@ class SqliteDatabase:
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
         return self.transact(lambda runner: runner.run(query, **parameters))
+
+    def attempt(self, work: Callable[[Runner], T]) -> T:
+        return self.transact(work)
 
     def transact(self, work: Callable[[Runner], T]) -> T:
         with self._write_transaction() as connection:
@@ -196,7 +201,7 @@ class SqliteDatabase:
             return self._connect()
 
     def _ambient(self) -> dict[str, object]:
-        return {"now": microseconds(self._clock.now()), "steady": int(self._clock.steady() * 1_000_000)}
+        return {"now": microseconds(self._teller.now()), "steady": int(self._teller.steady() * 1_000_000)}
 
     def _check_usable(self) -> None:
         if self._closed:
@@ -207,6 +212,8 @@ class SqliteDatabase:
 
 class _Transaction:
     """Runs named queries inside a transaction that is open already."""
+
+    in_doubt = False  # a commit on a local file is acknowledged or did not happen
 
     def __init__(
         self, connection: sqlite3.Connection, queries: Mapping[str, Query], ambient: dict[str, object]

@@ -1,5 +1,7 @@
 -- The share lock on the session's row keeps the reaper from ending the session between our look at its lease
 -- and our commit; without it the job would be held by a session that nobody will ever reap.
+-- The picked ids arrive as an array because the planner, which can't know the limit beforehand, would otherwise
+-- expect a tenth of the queue and read the whole table to join it.
 -- name: claim
 WITH {clock},
 holder AS MATERIALIZED (
@@ -9,7 +11,7 @@ holder AS MATERIALIZED (
     FOR KEY SHARE OF sessions
 ),
 picked AS MATERIALIZED (
-    SELECT id AS picked_id
+    SELECT id
     FROM mainspring.jobs
     WHERE state = 'ready' AND queue = :queue AND EXISTS (SELECT FROM holder)
     ORDER BY rank
@@ -18,6 +20,6 @@ picked AS MATERIALIZED (
 )
 UPDATE mainspring.jobs
 SET state = 'running', session = :session, started_at = now, fence = fence + 1, attempt = attempt + 1
-FROM picked, clock
-WHERE id = picked_id
+FROM clock
+WHERE id = ANY (ARRAY(SELECT id FROM picked))
 RETURNING rank, {live};

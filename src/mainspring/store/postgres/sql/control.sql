@@ -2,22 +2,23 @@
 WITH {clock}
 SELECT now AS now_at, {live}
 FROM mainspring.jobs, clock
-WHERE id IN (SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
 ORDER BY id
 FOR UPDATE OF jobs;
 
 -- name: lock_done
 SELECT {done}
 FROM mainspring.jobs_done
-WHERE id IN (SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
 ORDER BY id
 FOR UPDATE;
 
+-- The rows are locked since `lock_live`, and the table refuses a wish on a job that does not run.
 -- name: ask
 UPDATE mainspring.jobs AS job
 SET wish = asked.wish, reason = asked.reason
 FROM json_to_recordset(CAST(:wishes AS json)) AS asked (job_id uuid, fence bigint, wish text, reason text)
-WHERE job.id = asked.job_id AND job.state = 'running' AND job.fence = asked.fence
+WHERE job.id = asked.job_id AND job.fence = asked.fence
 RETURNING job.id;
 
 -- The attempt that ended the job becomes history, for a next one will take its place on the row.

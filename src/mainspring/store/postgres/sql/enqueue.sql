@@ -1,6 +1,5 @@
 -- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
 -- jobs enqueued together, which are due in the same microsecond, keep their order.
--- When the first try's commit is in doubt, a job of the batch may have run and finished meanwhile.
 -- name: enqueue
 WITH {clock},
 asked AS (
@@ -17,12 +16,10 @@ SELECT id, task, queue, payload, priority,
        now,
        key
 FROM asked
-WHERE NOT CAST(:in_doubt AS boolean)
-   OR NOT EXISTS (SELECT FROM mainspring.jobs_done AS done WHERE done.id = asked.id)
 ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- name: holders
 SELECT key, id
 FROM mainspring.jobs
-WHERE key IN (SELECT json_array_elements_text(CAST(:keys AS json)));
+WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))));

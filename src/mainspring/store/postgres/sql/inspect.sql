@@ -1,11 +1,11 @@
 -- name: get
 SELECT {live}
 FROM mainspring.jobs
-WHERE id IN (SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
 UNION ALL
 SELECT {done}
 FROM mainspring.jobs_done
-WHERE id IN (SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid));
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
 
 -- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables.
 -- name: page

@@ -1,5 +1,4 @@
 -- Each settlement names the state and the fence that it was decided on: zero rows means that it came too late.
--- When the first try's commit is in doubt, the same attempt may have been settled so already.
 -- name: settle_done
 WITH {clock},
 decided AS (
@@ -16,22 +15,14 @@ gone AS (
               job.key, decided.attempt, decided.losses, job.fence, job.session, job.started_at,
               coalesce(decided.reason, job.reason) AS reason, coalesce(decided.error, job.error) AS error,
               decided.outcome, decided.result
-),
-kept AS (
-    INSERT INTO mainspring.jobs_done (
-        id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-        session, started_at, reason, error, finished_at, outcome, result)
-    SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-           session, started_at, reason, error, now, outcome, result
-    FROM gone, clock
-    RETURNING id
 )
-SELECT id FROM kept
-UNION ALL
-SELECT done.id
-FROM decided JOIN mainspring.jobs_done AS done
-    ON done.id = decided.job_id AND done.fence = decided.fence AND done.outcome = decided.outcome
-WHERE CAST(:in_doubt AS boolean);
+INSERT INTO mainspring.jobs_done (
+    id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
+    session, started_at, reason, error, finished_at, outcome, result)
+SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
+       session, started_at, reason, error, now, outcome, result
+FROM gone, clock
+RETURNING id;
 
 -- name: settle_again
 WITH {clock},
@@ -53,28 +44,18 @@ kept AS (
     SELECT job_id, fence, number, session, started_at, now, outcome, error
     FROM held
     WHERE outcome IS NOT NULL
-),
-moved AS (
-    UPDATE mainspring.jobs AS job
-    SET state = held.state,
-        attempt = held.attempt,
-        losses = held.losses,
-        error = coalesce(held.error, job.error),
-        reason = held.reason,
-        rank = coalesce(((100 - job.priority)::bigint << 53) + held.due_us, job.rank),
-        run_at = coalesce(timestamptz 'epoch' + held.due_us * interval '1 microsecond', job.run_at),
-        session = NULL,
-        started_at = NULL,
-        wish = NULL
-    FROM held
-    WHERE job.id = held.job_id
-    RETURNING job.id, job.queue, job.state, held.wish, held.wished
 )
-SELECT id, queue, state, wish, wished FROM moved
-UNION ALL
-SELECT job.id, job.queue, job.state, NULL, NULL
-FROM decided
-JOIN mainspring.attempts AS attempt
-    ON attempt.job_id = decided.job_id AND attempt.fence = decided.fence AND attempt.outcome = decided.outcome
-JOIN mainspring.jobs AS job ON job.id = decided.job_id
-WHERE CAST(:in_doubt AS boolean);
+UPDATE mainspring.jobs AS job
+SET state = held.state,
+    attempt = held.attempt,
+    losses = held.losses,
+    error = coalesce(held.error, job.error),
+    reason = held.reason,
+    rank = coalesce(((100 - job.priority)::bigint << 53) + held.due_us, job.rank),
+    run_at = coalesce(timestamptz 'epoch' + held.due_us * interval '1 microsecond', job.run_at),
+    session = NULL,
+    started_at = NULL,
+    wish = NULL
+FROM held
+WHERE job.id = held.job_id
+RETURNING job.id, job.queue, job.state, held.wish, held.wished;

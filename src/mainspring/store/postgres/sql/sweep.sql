@@ -1,7 +1,7 @@
 -- name: promote
 WITH {clock},
 due AS MATERIALIZED (
-    SELECT id AS due_id
+    SELECT id
     FROM mainspring.jobs
     WHERE state IN ('scheduled', 'retrying') AND run_at <= (SELECT now FROM clock)
     ORDER BY run_at
@@ -10,8 +10,7 @@ due AS MATERIALIZED (
 )
 UPDATE mainspring.jobs
 SET state = 'ready'
-FROM due
-WHERE id = due_id
+WHERE id = ANY (ARRAY(SELECT id FROM due))
 RETURNING queue;
 
 -- name: next_due

@@ -10,6 +10,7 @@ FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids))
 ORDER BY id;
 
+-- The rows were read in this transaction, and the table refuses a wish on a job that does not run.
 -- name: ask
 UPDATE mainspring_jobs
 SET wish = asked.wish, reason = asked.reason
@@ -18,7 +19,7 @@ FROM (
            value ->> 'wish' AS wish, value ->> 'reason' AS reason
     FROM json_each(:wishes)
 ) AS asked
-WHERE mainspring_jobs.id = asked.job_id AND state = 'running' AND mainspring_jobs.fence = asked.fence
+WHERE mainspring_jobs.id = asked.job_id AND mainspring_jobs.fence = asked.fence
 RETURNING id;
 
 -- The attempt that ended the job becomes history, for a next one will take its place on the row.

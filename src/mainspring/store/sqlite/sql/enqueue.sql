@@ -1,6 +1,5 @@
 -- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
 -- jobs enqueued together, which are due in the same microsecond, keep their order.
--- Differs from PostgreSQL: a commit on a local file is never in doubt.
 -- name: enqueue
 INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key)
 SELECT id, task, queue, payload, priority,

@@ -1,6 +1,6 @@
 -- Each settlement names the state and the fence that it was decided on: zero rows means that it came too late.
 -- Differs from PostgreSQL: SQLite has no data-modifying CTE, so a query may be several statements of one
--- transaction, and a commit on a local file is never in doubt.
+-- transaction.
 -- name: settle_done
 INSERT INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,

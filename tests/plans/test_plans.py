@@ -1,0 +1,183 @@
+"""The hot queries use their index, in a large table that has been churned and never vacuumed."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from mainspring.clock import MICROSECOND, SystemClock, microseconds
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.retry import Retry
+from mainspring.store import open_store, rows
+from mainspring.store.queries import Query, load_queries
+from mainspring.store.sql import SqlStore
+from tests.support.factories import new_id, new_jobs, opened_session
+from tests.support.postgres import database
+
+pytestmark = pytest.mark.slow
+
+SESSION = new_id()
+LIVE = 100_000
+
+INDEX = {
+    "claim": "jobs_ready",
+    "settle_done": "jobs_pkey",
+    "settle_again": "jobs_pkey",
+    "promote": "jobs_due",
+    "next_due": "jobs_due",
+    "held": "jobs_held",
+    "lock_held": "jobs_held",
+    "lock_live": "jobs_pkey",
+    "ask": "jobs_pkey",
+    "holders": "jobs_key",
+    "get": "jobs_pkey",
+    "page": "jobs_pkey",
+}
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """Return plausible arguments of the query *name*; 500 settlements, as in a busy worker."""
+    ids = [new_id() for _ in range(500)]
+    decided = [
+        {"job_id": job_id, "fence": 1, "source": "running", "state": "succeeded", "attempt": 1, "losses": 0,
+         "outcome": "succeeded", "delay_us": 5}
+        for job_id in ids
+    ]  # fmt: skip
+    everything = {
+        "session": SESSION,
+        "queue": "default",
+        "limit": 500,
+        "settlements": rows.document(decided),
+        "wishes": rows.document({"job_id": job_id, "fence": 1, "wish": "cancel"} for job_id in ids[:5]),
+        "ids": rows.ids(ids[:5]),
+        "keys": rows.document(["a", "b"]),
+        "before": ids[0],
+        "state": None,
+        "task": None,
+        "key": None,
+    }
+    if name == "page":
+        everything["queue"] = None
+    return everything
+
+
+def churn(store: SqlStore) -> None:
+    """Leave many dead rows and dead index entries behind, and LIVE jobs in all states."""
+    session = opened_session(store, lease=timedelta(hours=1))
+    store.enqueue(new_jobs(20_000))
+    while jobs := store.claim(session, "default", 2_000):
+        store.settle([settle(job, Succeeded("1")) for job in jobs])
+    store.enqueue(new_jobs(LIVE * 6 // 10))
+    store.enqueue(new_jobs(LIVE * 2 // 10, queue="mail"))
+    store.enqueue(new_jobs(LIVE * 2 // 10, delay=timedelta(hours=1)))
+    for job in (failed := store.claim(session, "default", 1_000)):
+        assert job.fence == 1
+    store.settle([settle(job, Failed(Failure(type="E", message="e")), Retry(base="1h")) for job in failed])
+    store.claim(session, "default", 1_000)
+
+
+# --- PostgreSQL ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def churned_postgres(postgres_server: str, migrated_template: str) -> Iterator[str]:
+    with database(postgres_server, f"churned_{uuid.uuid4().hex}", migrated_template) as url:
+        store = open_store(url)
+        churn(store)
+        store.close()
+        yield url
+
+
+def numbered(query: Query) -> tuple[str, list[str]]:
+    """Return the statement with $1, $2 … and the names that these stand for."""
+    names = sorted(query.parameters)
+    statement = re.sub(r"(?<![:\w]):([a-z_]+)", lambda match: f"${names.index(match[1]) + 1}", query.statements[0])
+    return statement, names
+
+
+def postgres_plan(url: str, name: str, mode: str) -> str:
+    statement, names = numbered(load_queries("mainspring.store.postgres")[name])
+    values = parameters(name) | {"now": None}
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"SET plan_cache_mode = {mode}".encode())
+        connection.execute(f"PREPARE q AS {statement}".encode())
+        arguments = sql.SQL(", ").join(
+            sql.Literal(str(values[n]) if isinstance(values[n], uuid.UUID) else values[n]) for n in names
+        )
+        call = sql.SQL("EXPLAIN EXECUTE q ({})").format(arguments) if names else sql.SQL("EXPLAIN EXECUTE q")
+        return "\n".join(line for (line,) in connection.execute(call))
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+@pytest.mark.parametrize(("name", "index"), INDEX.items(), ids=INDEX.keys())
+def test_postgres_uses_the_index(churned_postgres: str, name: str, index: str, analyzed: bool, mode: str) -> None:
+    if analyzed:
+        with psycopg.connect(churned_postgres, autocommit=True) as connection:
+            connection.execute("ANALYZE mainspring.jobs")
+
+    plan = postgres_plan(churned_postgres, name, mode)
+
+    assert re.search(rf"\b{index}\b", plan), plan
+    assert not re.search(r"Seq Scan on jobs\b", plan), plan
+
+
+def test_postgres_settles_without_walking_what_the_session_left_behind(churned_postgres: str) -> None:
+    """The index of a session's jobs is full of dead entries; settle must not use it."""
+    plan = postgres_plan(churned_postgres, "settle_done", "force_custom_plan")
+
+    assert "jobs_held" not in plan, plan
+
+
+# --- SQLite ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def churned_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plans") / "mainspring.db"
+    store = open_store(f"sqlite:///{path}?synchronous=normal")
+    churn(store)
+    store.close()
+    return path
+
+
+def sqlite_plan(path: Path, name: str) -> str:
+    clock = SystemClock()
+    values = {key: str(value) if isinstance(value, uuid.UUID) else value for key, value in parameters(name).items()}
+    values |= {"now": microseconds(clock.now()), "steady": timedelta(seconds=clock.steady()) // MICROSECOND}
+    connection = sqlite3.connect(path)
+    try:
+        return "\n".join(
+            row[3]
+            for statement in load_queries("mainspring.store.sqlite")[name].statements
+            for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
+        )
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+@pytest.mark.parametrize(("name", "index"), INDEX.items(), ids=INDEX.keys())
+def test_sqlite_uses_the_index(churned_sqlite: Path, name: str, index: str, analyzed: bool) -> None:
+    connection = sqlite3.connect(churned_sqlite)
+    connection.execute("ANALYZE" if analyzed else "PRAGMA user_version")
+    connection.commit()
+    connection.close()
+
+    plan = sqlite_plan(churned_sqlite, name)
+
+    # SQLite names the index of a primary key after its table.
+    expected = "sqlite_autoindex_mainspring_jobs_1" if index == "jobs_pkey" else f"mainspring_{index}"
+    assert expected in plan, plan
+    scans = [line for line in plan.splitlines() if re.match(r"SCAN (job|mainspring_jobs)\b(?!.*INDEX)", line)]
+    assert not scans, plan

@@ -1,0 +1,240 @@
+"""Many threads and processes on one store: nothing is held twice, nothing is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from mainspring.model.job import Job, JobState
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Returned, Succeeded
+from mainspring.store import open_store
+from mainspring.store.database import Runner
+from mainspring.store.sql import SqlStore
+from mainspring.testing import SettableClock
+from tests.support.factories import claimed_job, new_job, new_jobs, opened_session
+
+THREADS = 8
+T = TypeVar("T")
+
+
+def at_once(*works: Callable[[], T]) -> list[T]:
+    """Run all *works* in threads that start together, and return what they returned."""
+    gate = threading.Barrier(len(works))
+
+    def wait_and_run(work: Callable[[], T]) -> T:
+        gate.wait()
+        return work()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(wait_and_run, works))
+
+
+def each_at_once(stores: Sequence[SqlStore], work: Callable[[SqlStore], T]) -> list[T]:
+    return at_once(*(partial(work, store) for store in stores))
+
+
+@pytest.fixture
+def stores(url: str) -> Iterator[list[SqlStore]]:
+    """As many stores on one database as there are threads, as if each were a process."""
+    opened = [open_store(url) for _ in range(THREADS)]
+    yield opened
+    for store in opened:
+        store.close()
+
+
+def claim_all(store: SqlStore, batch: int) -> list[Job]:
+    session = opened_session(store)
+    claimed: list[Job] = []
+    while jobs := store.claim(session, "default", batch):
+        claimed += jobs
+    return claimed
+
+
+def test_threads_never_claim_the_same_job(stores: list[SqlStore]) -> None:
+    stores[0].enqueue(new_jobs(2_000))
+
+    found = each_at_once(stores, lambda store: claim_all(store, 7))
+
+    # A claim may come back empty while others hold the locks, so what is left is claimed now.
+    counted = Counter(job.id for jobs in [*found, claim_all(stores[0], 500)] for job in jobs)
+    assert len(counted) == 2_000
+    assert set(counted.values()) == {1}
+
+
+def test_a_claim_does_not_wait_for_another_that_is_under_way(postgres_url: str) -> None:
+    """Without SKIP LOCKED the second claimer would wait for the first one's transaction, which here never ends."""
+    store = open_store(postgres_url)
+    store.enqueue(new_jobs(4))
+    with psycopg.connect(postgres_url) as other:
+        other.execute("SELECT id FROM mainspring.jobs WHERE state = 'ready' ORDER BY rank LIMIT 2 FOR UPDATE")
+
+        claimed = store.claim(opened_session(store), "default", 4)
+
+        assert len(claimed) == 2
+    store.close()
+
+
+def test_a_session_is_not_reaped_while_it_claims(postgres_url: str, clock: SettableClock) -> None:
+    """The claim looked at the lease before it ended, and commits after a reaper came by."""
+    worker, reaper = (open_store(postgres_url, clock=clock) for _ in range(2))
+    session = opened_session(worker)
+    worker.enqueue(new_jobs(1))
+
+    def claim_slowly(tx: Runner) -> None:
+        assert len(tx.run("claim", session=session, queue="default", limit=1)) == 1
+        clock.advance("1m")
+        assert reaper.reap() == 0
+
+    worker._db.transact(claim_slowly)
+
+    assert reaper.reap() == 1
+    assert reaper.counts() == {"default": {JobState.READY: 1}}
+    worker.close()
+    reaper.close()
+
+
+def test_one_of_many_settles_holds(stores: list[SqlStore]) -> None:
+    for n in range(20):
+        job = claimed_job(stores[0], queue=f"q{n}")
+        decided = [settle(job, Succeeded('"1"') if store % 2 else Returned()) for store in range(THREADS)]
+
+        held = at_once(
+            *(partial(store.settle, [settlement]) for store, settlement in zip(stores, decided, strict=True))
+        )
+
+        assert sum(len(ids) for ids in held) == 1
+
+
+def test_one_of_many_enqueues_gets_the_key(stores: list[SqlStore]) -> None:
+    for n in range(20):
+        requests = [new_job(key=f"k{n}") for _ in stores]
+
+        ids = at_once(*(partial(store.enqueue, [job]) for store, job in zip(stores, requests, strict=True)))
+
+        assert len({job_id for (job_id,) in ids}) == 1
+    assert stores[0].counts() == {"default": {JobState.READY: 20}}
+
+
+def test_a_key_that_keeps_changing_hands_always_has_one_holder(stores: list[SqlStore]) -> None:
+    """Enqueue with a key while the job that holds it finishes: the answer is a job, old or new, never an error."""
+    enqueuer, worker, *_ = stores
+    session = opened_session(worker, lease=timedelta(minutes=5))
+    done = threading.Event()
+
+    def finish_all() -> set[UUID]:
+        while not done.is_set():
+            for job in worker.claim(session, "default", 1):
+                worker.settle([settle(job, Succeeded("1"))])
+        return set()
+
+    def enqueue_many() -> set[UUID]:
+        try:
+            return {enqueuer.enqueue([new_job(key="busy")])[0] for _ in range(300)}
+        finally:
+            done.set()
+
+    _, ids = at_once(finish_all, enqueue_many)
+
+    assert set(enqueuer.get(ids)) == ids
+
+
+def test_many_reapers_take_a_lost_job_back_once(stores: list[SqlStore]) -> None:
+    session = opened_session(stores[0], lease=timedelta(milliseconds=100))
+    stores[0].enqueue(new_jobs(200))
+    lost = stores[0].claim(session, "default", 200)
+    until(lambda: not stores[0].sessions()[0].alive)
+
+    reaped = each_at_once(stores, lambda store: store.reap())
+
+    assert sum(reaped) == 200
+    assert {job.losses for job in stores[0].get([job.id for job in lost]).values()} == {1}
+
+
+def test_many_promoters_promote_each_job_once(stores: list[SqlStore]) -> None:
+    def promote_all(store: SqlStore) -> int:
+        return sum(iter(lambda: store.promote(limit=50).count, 0))
+
+    stores[0].enqueue(new_jobs(1_000, delay=timedelta(milliseconds=1)))
+    until(lambda: stores[0].promote(limit=1).count)
+
+    promoted = each_at_once(stores, promote_all)
+
+    assert 1 + sum(promoted) + promote_all(stores[0]) == 1_000
+
+
+def test_cancel_and_claim_agree_about_who_was_first(stores: list[SqlStore]) -> None:
+    worker, operator, *_ = stores
+    session = opened_session(worker, lease=timedelta(minutes=5))
+
+    def claim() -> None:
+        claimed = worker.claim(session, "default", 1)
+        worker.settle([settle(job, Returned()) for job in claimed])
+
+    for _ in range(50):
+        job = new_job()
+        worker.enqueue([job])
+        at_once(claim, partial(operator.cancel, [job.id]))
+
+        # Claimed first: the worker was asked, and giving the job back granted the wish. Cancelled first: no claim.
+        assert operator.get([job.id])[job.id].state is JobState.CANCELLED
+
+
+def test_a_reaped_session_never_ends_up_with_a_job(stores: list[SqlStore]) -> None:
+    worker, reaper, *_ = stores
+    worker.enqueue(new_jobs(400))
+
+    def claim_until_dead(session: UUID) -> None:
+        while worker.claim(session, "default", 1):
+            pass
+
+    def reap_until_gone(session: UUID) -> None:
+        until(lambda: reaper.reap() or session not in {found.id for found in reaper.sessions()})
+
+    for _ in range(20):
+        session = opened_session(worker, lease=timedelta(milliseconds=100))
+        at_once(partial(claim_until_dead, session), partial(reap_until_gone, session))
+        until(lambda: not reaper.reap() and not reaper.sessions())
+
+    assert sum(states.get(JobState.RUNNING, 0) for states in reaper.counts().values()) == 0
+
+
+@pytest.mark.slow
+def test_processes_share_the_work_without_sharing_a_job(url: str, real_store: SqlStore) -> None:
+    real_store.enqueue(new_jobs(1_000))
+
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        found = pool.map(claim_and_settle_all, [url] * 4)
+
+    counted = Counter(job_id for ids in found for job_id in ids)
+    assert len(counted) == 1_000
+    assert set(counted.values()) == {1}
+
+
+def claim_and_settle_all(url: str) -> list[UUID]:
+    """What each process does: work until no job is left, its own or anybody's."""
+    store = open_store(url)
+    session = opened_session(store)
+    settled: list[UUID] = []
+    while store.counts():
+        jobs = store.claim(session, "default", 10)
+        settled += store.settle([settle(job, Succeeded("1")) for job in jobs])
+    store.close_session(session)
+    store.close()
+    return settled
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Look until *condition* holds; the test's time-out ends a wait that is in vain."""
+    while not condition():
+        pass

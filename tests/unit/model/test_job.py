@@ -1,0 +1,94 @@
+"""Jobs: what a request may say, and what a stored job tells."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from mainspring.errors import InvalidValue
+from mainspring.model.job import JobState, NewJob, Priority, shortened
+
+
+def new_job(**changes: Any) -> NewJob:
+    given: dict[str, Any] = {"id": UUID(int=1), "task": "greet", "payload": '{"args":[],"kwargs":{}}'}
+    return NewJob(**given | changes)
+
+
+def test_exactly_four_states_are_final() -> None:
+    final = [state for state in JobState if state.final]
+
+    assert final == [JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED]
+
+
+def test_named_priorities_grow_with_their_urgency() -> None:
+    assert [(level.name, level.value) for level in Priority] == [
+        ("LOW", 1),
+        ("NORMAL", 5),
+        ("HIGH", 10),
+        ("URGENT", 20),
+    ]
+
+
+@pytest.mark.parametrize("field", ["task", "queue"])
+@pytest.mark.parametrize("name", ["a", "_", "7", "mail", "app.mail:send/v2-x", "a" * 128])
+def test_a_name_that_a_url_carries_as_it_is_is_accepted(field: str, name: str) -> None:
+    assert getattr(new_job(**{field: name}), field) == name
+
+
+@pytest.mark.parametrize("field", ["task", "queue"])
+@pytest.mark.parametrize("name", ["", ".a", "-a", "a b", "a\n", "a\0", "é", "a" * 129, "\ud800", 7, None])
+def test_any_other_name_is_refused(field: str, name: Any) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        new_job(**{field: name})
+
+    assert str(caught.value).startswith(f"expected {field} to be 1 to 128 letters, digits or any of _.:/- ")
+    assert str(caught.value).endswith(f"got: {shortened(name)}")
+
+
+@pytest.mark.parametrize("priority", [0, 1, 100, Priority.URGENT])
+def test_a_priority_from_0_to_100_is_accepted(priority: int) -> None:
+    assert new_job(priority=priority).priority == priority
+
+
+@pytest.mark.parametrize("priority", [-1, 101, True, 5.0, "high", None])
+def test_any_other_priority_is_refused(priority: Any) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        new_job(priority=priority)
+
+    assert str(caught.value) == f"expected priority to be a whole number from 0 to 100, got: {priority!r}"
+
+
+def test_a_naive_due_time_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="expected run_at to have a time zone, got the naive datetime"):
+        new_job(run_at=datetime(2026, 1, 1))  # noqa: DTZ001
+
+
+def test_a_due_time_with_a_zone_is_accepted() -> None:
+    due = datetime(2026, 1, 1, tzinfo=UTC)
+
+    assert new_job(run_at=due).run_at == due
+
+
+@pytest.mark.parametrize("key", ["k", "order:7 (é)", "x" * 512, "é" * 256, "\\u0000"])
+def test_a_key_of_up_to_512_bytes_is_accepted(key: str) -> None:
+    assert new_job(key=key).key == key
+
+
+@pytest.mark.parametrize("key", ["", "a\0", "\ud800", "x" * 513, "é" * 257, 7, b"key"])
+def test_a_key_that_a_database_could_not_keep_or_index_is_refused(key: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"^expected key to be ") as caught:
+        new_job(key=key)
+
+    assert str(caught.value).endswith(shortened(key))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("a", "'a'"), ("x" * 58, f"'{'x' * 58}'"), ("x" * 59, f"'{'x' * 58}…"), (list(range(9)), repr(list(range(9))))],
+)
+def test_a_value_in_a_message_is_cut_to_60_characters(value: object, shown: str) -> None:
+    assert shortened(value) == shown
+    assert len(shortened(value)) <= 60
