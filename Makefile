@@ -30,7 +30,7 @@ bench: $(INSTALLED)  ## Compare the store with bare SQL, on both databases
 	$(BIN)/python -m benchmarks.store
 
 mutants: $(INSTALLED)  ## Break the code on purpose and see that a test notices
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python -m tests.mutants
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -13,21 +13,25 @@ from hypothesis import HealthCheck, settings
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
-from tests.support.postgres import FAST_AND_LOOSE, database, running_server
+from tests.support.postgres import FAST_AND_LOOSE, PostgresServer, database, running_server
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The URL of a PostgreSQL server: MAINSPRING_TEST_POSTGRES, or one from the wheel, started for this process."""
-    given = os.environ.get("MAINSPRING_TEST_POSTGRES")
-    if given:
-        yield given
-        return
+def own_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server from the wheel, started for this process of tests."""
     with running_server(FAST_AND_LOOSE) as server:
-        yield server.url()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request: pytest.FixtureRequest) -> str:
+    """The URL of a PostgreSQL server: MAINSPRING_TEST_POSTGRES, or our own."""
+    given = os.environ.get("MAINSPRING_TEST_POSTGRES")
+    own: str = given or request.getfixturevalue("own_server").url()
+    return own
 
 
 @pytest.fixture(scope="session")

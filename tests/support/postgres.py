@@ -47,7 +47,7 @@ class PostgresServer:
         self._run("pg_ctl", "--wait", f"--pgdata={self._data}", f"--mode={mode}", "stop")
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql://postgres@/{database}?host={self.folder}"
+        return url_in(self.folder, database)
 
     def _reachable(self, binaries: Path) -> Path:
         """Return a copy of the binaries when the unprivileged user could not get at the original."""
@@ -97,6 +97,11 @@ def database(server_url: str, name: str, template: str | None = None) -> Iterato
     finally:
         with psycopg.connect(server_url, autocommit=True) as connection:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def url_in(folder: Path, database: str) -> str:
+    """Return the URL of *database* on a server whose socket is in *folder*."""
+    return f"postgresql://postgres@/{database}?host={folder}"
 
 
 def with_database(url: str, name: str) -> str:

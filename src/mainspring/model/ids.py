@@ -37,4 +37,4 @@ class IdSource:
             self._last = now << _RANDOM_BITS | self._random_bits(_RANDOM_BITS - 1)
         else:
             self._last += 1 + self._random_bits(_STEP_BITS)
-        return uuid7(self._last >> _RANDOM_BITS, self._last & ((1 << _RANDOM_BITS) - 1))
+        return uuid7(*divmod(self._last, 1 << _RANDOM_BITS))

@@ -66,7 +66,7 @@ def _encode(value: object, parts: Callable[[], list[tuple[str, object]]]) -> str
     try:
         data = _encoder.encode(value)
         text = data.decode()
-    except (TypeError, ValueError, OverflowError, RecursionError, UnicodeError, msgspec.MsgspecError):
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         raise _refusal(parts()) from None
     if len(data) > MAX_BYTES:
         raise _too_large(parts(), len(data))

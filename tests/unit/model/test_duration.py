@@ -64,7 +64,7 @@ def test_what_is_no_length_is_refused(value: Any) -> None:
     "value",
     [
         *[-1, -0.5, -(10**30), timedelta(microseconds=-1), timedelta.min],
-        *[10**30, 1e300, 36_525 * 86_400 + 1, CENTURY + timedelta(microseconds=1), timedelta.max],
+        *[10**30, 10**400, 1e300, 36_525 * 86_400 + 1, CENTURY + timedelta(microseconds=1), timedelta.max],
         *["36526d", "36525d1s", "9999999999999999999w"],
     ],
 )

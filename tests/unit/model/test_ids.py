@@ -59,6 +59,10 @@ def test_an_id_keeps_every_bit_it_was_made_of(milliseconds: int, randomness: int
     assert (made >> 64 & 0xFFF) << 62 | made & (2**62 - 1) == randomness
 
 
+def test_a_time_beyond_48_bits_begins_again() -> None:
+    assert uuid7(2**48 + 5, 7) == uuid7(5, 7)
+
+
 @given(one=st.tuples(MILLISECONDS, RANDOMNESS), other=st.tuples(MILLISECONDS, RANDOMNESS))
 def test_ids_sort_by_time_and_then_by_randomness(one: tuple[int, int], other: tuple[int, int]) -> None:
     assert (uuid7(*one) < uuid7(*other)) == (one < other)

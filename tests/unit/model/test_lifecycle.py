@@ -145,7 +145,7 @@ def test_any_other_move_is_illegal(source: JobState, state: JobState) -> None:
 
 # --- what becomes of a running job
 
-SETTLED = [
+SETTLED: list[tuple[Outcome, Settlement]] = [
     (Succeeded("42"), settled(state=SUCCEEDED, outcome="succeeded", result="42")),
     (Failed(BOOM), settled(state=RETRYING, outcome="failed", failure=BOOM, delay=4 * SECOND)),
     (Failed(BOOM, retryable=False), settled(state=FAILED, outcome="failed", failure=BOOM)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,11 @@ class Mailer:
     def send(self, user: Decimal) -> None: ...
 
     def __call__(self, user: Decimal) -> None: ...
+
+
+@dataclass
+class Letter:
+    user: Decimal
 
 
 class Opaque:
@@ -160,6 +166,7 @@ def test_a_handler_without_annotations_still_refuses_what_json_can_not_carry() -
 @pytest.mark.parametrize(
     "handler",
     [
+        pytest.param(Letter, id="class"),
         pytest.param(Mailer().send, id="method"),
         pytest.param(Mailer(), id="callable-object"),
         pytest.param(functools.partial(pay, 1), id="partial"),

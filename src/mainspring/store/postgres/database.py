@@ -53,6 +53,7 @@ class PostgresDatabase:
         self._converters: Mapping[str, Converter] = MODEL_CONVERTERS
         self._pooled = False
         self._waker = Waker(url, self._clock, self._statements["notify"])
+        self._check_reachable()
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
         return self.attempt(lambda session: session.run(query, **parameters))
@@ -134,6 +135,14 @@ class PostgresDatabase:
         if not connection.speaks_utc:
             self._converters = MODEL_CONVERTERS | _TO_UTC
         return connection
+
+    def _check_reachable(self) -> None:
+        """Fail at once when the server is not there: patience is for one that was there before."""
+        try:
+            with self._connections.borrow(self._clock.steady() + self._patience, self._clock):
+                pass
+        except psycopg.Error as error:
+            raise translate(error, self._url) from error
 
     def _persist(self, work: Callable[[_Session], T]) -> T:
         """Call *work* until it succeeds, fails for good, or the deadline passes."""

@@ -23,7 +23,7 @@ from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.queries import Query, load_queries, split_statements
 from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows
-from mainspring.store.sqlite.errors import translated
+from mainspring.store.sqlite.errors import is_busy, translated
 from mainspring.store.sqlite.wake import SqliteListener
 
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class SqliteDatabase:
         self._pid = os.getpid()
         self._turn = threading.Lock()
         self._writer = self._connect()
+        self._writer.execute("PRAGMA busy_timeout = 0")  # `_patiently` does the waiting
         self._readers: list[sqlite3.Connection] = []
         self._listeners: set[SqliteListener] = set()
         self._closed = False
@@ -150,9 +151,8 @@ class SqliteDatabase:
         return connection
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
-        # Two processes that open a new file at the same time meet at the switch to WAL; the loser waits here.
         connection.execute("PRAGMA busy_timeout = 5000")
-        if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+        if self._patiently(connection, "PRAGMA journal_mode = WAL").fetchone() != ("wal",):
             raise StoreError(f"SQLite can't use its write-ahead log for {self._path}; is it on a network drive?")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA cache_size = -16384")
@@ -165,7 +165,7 @@ class SqliteDatabase:
             raise StoreUnavailable(f"other threads of this process kept {self._path} busy for {self._deadline:g} s")
         try:
             with translated(self._path):
-                self._begin()
+                self._patiently(self._writer, "BEGIN IMMEDIATE")
                 try:
                     yield self._writer
                     self._writer.execute("COMMIT")
@@ -176,20 +176,19 @@ class SqliteDatabase:
         finally:
             self._turn.release()
 
-    def _begin(self) -> None:
-        """Take the file's write lock.
+    def _patiently(self, connection: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
+        """Run a statement that takes a lock on the file, looking again while another process has it.
 
-        SQLite's own wait sleeps up to 100 ms between looks; a transaction here takes a millisecond or so, so we
-        look again sooner.
+        SQLite's own wait sleeps up to 100 ms between looks, while a transaction here takes a millisecond or so;
+        and it does not wait at all where it fears a deadlock, as in the switch to WAL.
         """
         give_up = self._clock.steady() + self._deadline
         pause = 0.0005
         while True:
             try:
-                self._writer.execute("BEGIN IMMEDIATE")
-                return
+                return connection.execute(statement)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or self._clock.steady() > give_up:
+                if not is_busy(error) or self._clock.steady() > give_up:
                     raise
             self._clock.sleep(pause)
             pause = min(0.01, pause * 1.5)

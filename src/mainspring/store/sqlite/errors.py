@@ -19,9 +19,18 @@ def translated(path: Path) -> Iterator[None]:
         raise _translate(error, path) from error
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Return whether somebody else has the file locked."""
+    return _kind(error) == sqlite3.SQLITE_BUSY
+
+
+def _kind(error: sqlite3.Error) -> int:
+    # The low byte is the kind; the rest are details, such as that the file is busy because it is being recovered.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
 def _translate(error: sqlite3.Error, path: Path) -> StoreError:
-    # The low byte is the kind; the rest are details that differ between versions.
-    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    kind = _kind(error)
     if kind == sqlite3.SQLITE_READONLY:
         return StoreReadOnly(f"can't write to {path}: the file or its folder is read-only; change its permissions")
     if kind == sqlite3.SQLITE_FULL:

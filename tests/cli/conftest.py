@@ -1,0 +1,58 @@
+"""Databases as a user of the command line meets them: new, safe, or locked."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.support.postgres import PostgresServer, database, running_server
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAINSPRING_URL", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: str) -> Iterator[str]:
+    """A PostgreSQL database that was never migrated."""
+    with database(postgres_server, f"empty_{uuid.uuid4().hex}") as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "empty_postgres"])
+def empty_url(request: pytest.FixtureRequest) -> str:
+    """A database of each kind in turn that was never migrated."""
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found
+
+
+@pytest.fixture(scope="session")
+def safe_server() -> Iterator[PostgresServer]:
+    """A server as PostgreSQL ships it, which loses nothing, and on which the user `locked` needs a password."""
+    with running_server({}) as server:
+        with psycopg.connect(server.url(), autocommit=True) as connection:
+            connection.execute("CREATE ROLE locked LOGIN PASSWORD 'open sesame'")
+            rules = server.folder / "data" / "pg_hba.conf"
+            rules.write_text(f"local all locked scram-sha-256\n{rules.read_text()}")
+            connection.execute("SELECT pg_reload_conf()")
+        yield server
+
+
+@pytest.fixture
+def safe_postgres_url(safe_server: PostgresServer) -> Iterator[str]:
+    """An empty database on the safe server."""
+    with database(safe_server.url(), f"safe_{uuid.uuid4().hex}") as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "safe_postgres"])
+def safe_url(request: pytest.FixtureRequest) -> str:
+    """A database of each kind in turn with which nothing is wrong but that it was never migrated."""
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found

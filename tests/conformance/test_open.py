@@ -1,0 +1,254 @@
+"""Open: a new database is prepared on first use, one that does not fit is refused with the way out."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mainspring.errors import (
+    InvalidURL,
+    SchemaMissing,
+    SchemaNewer,
+    SchemaOutdated,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+from mainspring.model.job import JobState
+from mainspring.store import open_store
+from mainspring.store.database import Migration
+from mainspring.store.migrate import load_migrations
+from mainspring.store.sqlite.database import SqliteDatabase
+from tests.conformance.test_truths import execute
+from tests.support.factories import new_job, new_jobs, stored
+from tests.support.postgres import database
+
+LATEST = 1
+
+
+@pytest.fixture
+def bare_postgres_url(postgres_server: str) -> Iterator[str]:
+    """A PostgreSQL database that nobody has used yet."""
+    with database(postgres_server, f"bare_{uuid.uuid4().hex}") as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite_url", "bare_postgres_url"])
+def bare_url(request: pytest.FixtureRequest) -> str:
+    found: str = request.getfixturevalue(request.param)
+    return found
+
+
+def test_a_new_database_is_prepared_on_first_use(bare_url: str) -> None:
+    store = open_store(bare_url)
+
+    assert store.version() == LATEST
+    assert store.migrate() == []
+    store.close()
+
+
+def test_jobs_outlive_the_process_that_enqueued_them(url: str) -> None:
+    store, job = open_store(url), new_job()
+    store.enqueue([job])
+    store.close()
+
+    again = open_store(url)
+    assert stored(again, job.id).state is JobState.READY
+    again.close()
+
+
+def test_many_nodes_may_prepare_a_database_at_once(bare_url: str) -> None:
+    gate = threading.Barrier(6)
+
+    def open_and_enqueue(_: int) -> None:
+        gate.wait()
+        store = open_store(bare_url)
+        store.enqueue([new_job()])
+        store.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(open_and_enqueue, range(6)))
+
+    store = open_store(bare_url)
+    assert store.counts() == {"default": {JobState.READY: 6}}
+    store.close()
+
+
+def test_migrate_says_what_it_did(bare_url: str) -> None:
+    store = open_store(bare_url, prepared=False)
+
+    assert store.version() == 0
+    assert [(migration.number, migration.name) for migration in store.migrate()] == [(1, "kernel")]
+    assert store.migrate() == []
+    store.close()
+
+
+def test_a_newer_database_is_refused(url: str) -> None:
+    open_store(url).close()
+    execute_schema(url, "INSERT INTO schema (version, name, applied_at) VALUES (999, 'future', {now})")
+
+    with pytest.raises(SchemaNewer, match="schema version 999, this mainspring knows only up to 1; upgrade"):
+        open_store(url)
+    store = open_store(url, prepared=False)
+    with pytest.raises(SchemaNewer):
+        store.migrate()
+    store.close()
+
+
+def test_an_older_database_is_refused_by_name_of_the_command(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_store(url).close()
+    dialect = "sqlite" if url.startswith("sqlite") else "postgres"
+    known = load_migrations(f"mainspring.store.{dialect}")
+    monkeypatch.setattr(
+        f"mainspring.store.{dialect}.database.load_migrations",
+        lambda package: [*known, Migration(2, "next", "CREATE TABLE mainspring_next (id int)")],
+    )
+
+    with pytest.raises(SchemaOutdated, match="run `mainspring migrate`"):
+        open_store(url)
+    store = open_store(url, prepared=False)
+    assert [migration.name for migration in store.migrate()] == ["next"]
+    assert store.version() == 2
+    store.close()
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_store(url).close()
+    dialect = "sqlite" if url.startswith("sqlite") else "postgres"
+    known = load_migrations(f"mainspring.store.{dialect}")
+    broken = Migration(2, "broken", "CREATE TABLE mainspring_half (id int);\nSELECT nonsense FROM nowhere;")
+    monkeypatch.setattr(f"mainspring.store.{dialect}.database.load_migrations", lambda package: [*known, broken])
+    store = open_store(url, prepared=False)
+
+    with pytest.raises(StoreError):
+        store.migrate()
+
+    assert store.version() == LATEST
+    with pytest.raises((sqlite3.OperationalError, psycopg.Error)):
+        execute(url, "SELECT * FROM mainspring_half")
+    store.close()
+
+
+def test_a_database_of_somebody_else_is_not_touched_unasked(bare_postgres_url: str) -> None:
+    with psycopg.connect(bare_postgres_url) as connection:
+        connection.execute("CREATE TABLE customers (id int)")
+
+    with pytest.raises(SchemaMissing, match="run `mainspring migrate`"):
+        open_store(bare_postgres_url)
+
+    store = open_store(bare_postgres_url, prepared=False)
+    store.migrate()
+    store.close()
+    open_store(bare_postgres_url).close()
+
+
+def test_a_sqlite_file_may_be_shared_with_an_application(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE jobs (mine INTEGER)")
+    connection.close()
+
+    store = open_store(f"sqlite:///{path}")
+    store.enqueue([new_job()])
+
+    assert store.counts() == {"default": {JobState.READY: 1}}
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://root:secret@host/db", "begins with 'mysql'"),
+        ("postgresq://host/db", "did you mean 'postgresql'?"),
+        ("mainspring.db", "sqlite:///mainspring.db"),
+        ("sqlite://", "expected the path of a SQLite file"),
+        ("sqlite:///:memory:", "no in-memory database"),
+        ("sqlite:///x.db?synchronous=off", "expected synchronous to be one of full, normal, extra, got: 'off'"),
+        ("sqlite:///x.db?sinchronous=full", "did you mean 'synchronous'?"),
+    ],
+)
+def test_an_address_that_makes_no_sense_is_refused(url: str, message: str) -> None:
+    with pytest.raises(InvalidURL) as refusal:
+        open_store(url)
+
+    assert message in str(refusal.value)
+    assert "secret" not in str(refusal.value)
+
+
+def test_no_server_is_said_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"can't reach PostgreSQL at .*; is it running there\?"):
+        open_store(f"postgresql://me:secret@/db?host={tmp_path}")
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are notes, and they go on for more than a hundred characters, as notes do. " * 20)
+
+    with pytest.raises(StoreError, match="is not a SQLite database; name another file"):
+        open_store(f"sqlite:///{path}")
+
+    assert path.read_text().startswith("These are notes")
+
+
+def test_a_full_disk_refuses_the_write_whole_and_goes_on_afterwards(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    database = store._db
+    assert isinstance(database, SqliteDatabase)
+    (pages,) = database._writer.execute("PRAGMA page_count").fetchone()
+    database._writer.execute(f"PRAGMA max_page_count = {pages + 10}")
+
+    with pytest.raises(StoreFull, match="the disk is full; free some space"):
+        store.enqueue(new_jobs(2_000))
+    assert store.counts() == {}
+
+    database._writer.execute("PRAGMA max_page_count = 1000000")
+    store.enqueue(new_jobs(2_000))
+    assert store.counts() == {"default": {JobState.READY: 2_000}}
+    store.close()
+
+
+def test_a_write_transaction_on_sqlite_is_one_from_the_start(sqlite_url: str) -> None:
+    """Begun as a reader it could be overtaken by another writer, and would then fail whatever its patience."""
+    store, job = open_store(sqlite_url), new_job()
+    store.enqueue([job])
+    hasty = SqliteDatabase(sqlite_url.removeprefix("sqlite:///"), deadline=0.2)
+
+    def look_then_write(tx: object) -> None:
+        with pytest.raises(StoreUnavailable, match=r"kept .* locked"):
+            hasty.run("promote", limit=1)
+
+    store._db.transact(look_then_write)
+
+    hasty.run("promote", limit=1)
+    hasty.close()
+    store.close()
+
+
+def test_a_closed_store_says_so(url: str) -> None:
+    store = open_store(url)
+    store.close()
+
+    with pytest.raises(StoreError, match="the store is closed"):
+        store.counts()
+    with pytest.raises(StoreError, match="the store is closed"):
+        store.enqueue([new_job()])
+
+
+def execute_schema(url: str, statement: str) -> None:
+    """Change the record of migrations behind our back."""
+    if url.startswith("sqlite"):
+        statement = statement.replace("schema ", "mainspring_schema ").format(now=0)
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        connection.execute(statement)
+        connection.commit()
+        connection.close()
+    else:
+        with psycopg.connect(url) as server:
+            server.execute(statement.replace("schema ", "mainspring.schema ").format(now="now()").encode())

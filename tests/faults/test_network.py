@@ -1,0 +1,201 @@
+"""The network between a node and PostgreSQL fails in every way it can; nothing is lost, doubled or stuck."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mainspring.errors import StoreUnavailable
+from mainspring.model.job import JobState
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Returned, Succeeded
+from mainspring.store import open_store
+from mainspring.store.postgres.database import PostgresDatabase
+from mainspring.store.sql import SqlStore
+from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
+from tests.support.postgres import PostgresServer, database, url_in
+from tests.support.proxy import FaultyProxy, TransactionPooler
+
+
+@pytest.fixture
+def name(own_server: PostgresServer) -> Iterator[str]:
+    """A database on our own server, which the proxies know how to reach."""
+    name = f"faults_{uuid.uuid4().hex}"
+    with database(own_server.url(), name) as url:
+        open_store(url).close()
+        yield name
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where a proxy has its socket. The path of a socket must be short, and the folder of a test is not."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as found:
+        yield Path(found)
+
+
+@pytest.fixture
+def proxy(folder: Path, own_server: PostgresServer) -> Iterator[FaultyProxy]:
+    found = FaultyProxy(folder, own_server.folder)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def remote(proxy: FaultyProxy, folder: Path, name: str) -> Iterator[SqlStore]:
+    """A store behind the proxy, with little patience."""
+    found = SqlStore(PostgresDatabase(url_in(folder, name), patience=0.5, deadline=5))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def local(own_server: PostgresServer, name: str) -> Iterator[SqlStore]:
+    """A store that sees what really is in the database."""
+    found = open_store(own_server.url(name))
+    yield found
+    found.close()
+
+
+def test_an_enqueue_whose_reply_is_lost_stores_its_jobs_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    jobs = [*new_jobs(3), new_job(key="k")]
+    proxy.lose_reply_to(b"INSERT INTO mainspring.jobs")
+
+    assert remote.enqueue(jobs) == [job.id for job in jobs]
+
+    assert local.counts() == {"default": {JobState.READY: 4}}
+
+
+def test_an_enqueue_whose_reply_is_lost_does_not_run_a_finished_job_again(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    """Between the lost reply and the next try another node runs the job to its end."""
+    job = new_job()
+    proxy.lose_reply_to(b"INSERT INTO mainspring.jobs")
+    session = opened_session(local)
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def finish_then_connect() -> object:
+        for claimed in local.claim(session, "default", 1):
+            local.settle([settle(claimed, Succeeded("1"))])
+        return connect()
+
+    remote._db._connections._open = finish_then_connect  # type: ignore[attr-defined]
+
+    assert remote.enqueue([job]) == [job.id]
+
+    assert stored(local, job.id).state is JobState.SUCCEEDED
+    assert local.counts() == {}
+
+
+@pytest.mark.parametrize("outcome", [Succeeded("1"), Returned()])
+def test_a_settle_whose_reply_is_lost_is_not_taken_for_stale(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, outcome: Succeeded | Returned
+) -> None:
+    job = claimed_job(remote)
+    proxy.lose_reply_to(b"INSERT INTO mainspring.jobs_done" if isinstance(outcome, Succeeded) else b"COMMIT")
+
+    assert remote.settle([settle(job, outcome)]) == {job.id}
+
+    expected = JobState.SUCCEEDED if isinstance(outcome, Succeeded) else JobState.READY
+    assert stored(local, job.id).state is expected
+    assert len(local.attempts(job.id)) == 1
+
+
+def test_a_claim_whose_reply_is_lost_shows_as_a_stray(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    session = opened_session(remote)
+    (job,) = new_jobs(1)
+    remote.enqueue([job])
+    proxy.lose_reply_to(b"UPDATE mainspring.jobs")
+
+    assert remote.claim(session, "default", 1) == []
+
+    assert remote.beat(session, {}).strays == {job.id: 1}
+
+
+def test_a_silent_network_ends_in_an_error_and_heals_by_itself(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    remote.enqueue([new_job()])
+    proxy.fall_silent()
+
+    with pytest.raises(StoreUnavailable, match="can't reach PostgreSQL"):
+        remote.enqueue([new_job()])
+
+    proxy.heal()
+    remote.enqueue([new_job()])
+    assert local.counts()["default"][JobState.READY] in (2, 3)  # the one that failed may have arrived
+
+
+def test_a_call_outlives_a_short_silence(proxy: FaultyProxy, remote: SqlStore) -> None:
+    remote.enqueue([new_job()])
+    proxy.fall_silent()
+    timer = threading.Timer(1.0, proxy.heal)
+    timer.start()
+
+    job = new_job()
+    assert remote.enqueue([job]) == [job.id]
+    timer.join()
+
+
+def test_broken_connections_are_replaced(proxy: FaultyProxy, remote: SqlStore) -> None:
+    for _ in range(5):
+        remote.enqueue([new_job()])
+        proxy.hang_up()
+
+    assert remote.counts() == {"default": {JobState.READY: 5}}
+
+
+def test_a_listener_survives_a_broken_connection(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    listener = remote.listen({"mail"})
+    while listener.wait(0.2):
+        pass
+    proxy.hang_up()
+    assert listener.wait(5)  # there may be news that nobody heard
+    while listener.wait(0.2):
+        pass
+
+    local.enqueue([new_job(queue="mail")])
+
+    assert listener.wait(20)
+    listener.close()
+
+
+@pytest.fixture
+def pooled(folder: Path, own_server: PostgresServer, name: str) -> Iterator[SqlStore]:
+    pooler = TransactionPooler(folder, own_server.folder)
+    store = open_store(url_in(folder, name))
+    yield store
+    store.close()
+    pooler.close()
+
+
+def test_a_pooler_in_transaction_mode_may_sit_in_between(pooled: SqlStore) -> None:
+    """Twenty rounds: the driver prepares a statement on its sixth use unless it is told not to."""
+    session = opened_session(pooled)
+    for _ in range(20):
+        pooled.enqueue(new_jobs(2))
+        one, two = pooled.claim(session, "default", 2)
+        settled = pooled.settle([settle(one, Succeeded("1")), settle(two, Returned())])
+        assert settled == {one.id, two.id}
+        assert pooled.cancel([two.id]) == {two.id: JobState.CANCELLED}
+        assert pooled.beat(session, {}).alive
+        pooled.promote()
+        pooled.reap()
+    assert pooled.close_session(session)
+
+
+def test_behind_a_pooler_waiting_is_polling(pooled: SqlStore) -> None:
+    listener = pooled.listen({"default"})
+    listener.wait(1)
+
+    pooled.enqueue([new_job()])
+
+    assert not listener.wait(0.2)
+    listener.close()

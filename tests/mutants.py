@@ -1,0 +1,300 @@
+"""Break the code on purpose, one guarantee at a time, and see that the test which is named for it notices.
+
+Run with `make mutants`. Each mutant is a copy of the package with one piece of text replaced; the tests named with
+it must pass on the original and fail on the copy.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SQLITE, POSTGRES = "store/sqlite/sql", "store/postgres/sql"
+SETTLE, CLAIM, CONTROL = (f"tests/conformance/test_{name}.py" for name in ("settle", "claim", "control"))
+SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
+ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
+RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One guarantee removed: *before* becomes *after* wherever it stands in *file*, and *test* must notice."""
+
+    what: str
+    file: str
+    before: str
+    after: str
+    test: str
+
+
+MUTANTS = [
+    Mutant(
+        "SQLite finishes a job without looking at the fence",
+        f"{SQLITE}/settle.sql",
+        " AND job.fence = value ->> 'fence'",
+        "",
+        f"{SETTLE}::test_a_stale_holder_cannot_finish_a_job[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL finishes a job without looking at the fence",
+        f"{POSTGRES}/settle.sql",
+        " AND job.fence = decided.fence",
+        "",
+        f"{SETTLE}::test_a_stale_holder_cannot_finish_a_job[postgres",
+    ),
+    Mutant(
+        "SQLite gives a job back without looking at the fence",
+        f"{SQLITE}/settle.sql",
+        "\n  AND mainspring_jobs.fence = decided.fence",
+        "",
+        f"{SETTLE}::test_a_stale_holder_cannot_give_a_job_back[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL gives a job back without looking at the fence",
+        f"{POSTGRES}/settle.sql",
+        " AND job.fence = decided.fence",
+        "",
+        f"{SETTLE}::test_a_stale_holder_cannot_give_a_job_back[postgres",
+    ),
+    Mutant(
+        "SQLite settles without looking at the state",
+        f"{SQLITE}/settle.sql",
+        " AND job.state = value ->> 'source'",
+        "",
+        f"{SETTLE}::test_a_job_given_back_cannot_be_settled_under_the_same_fence[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL settles without looking at the state",
+        f"{POSTGRES}/settle.sql",
+        " AND job.state = decided.source",
+        "",
+        f"{SETTLE}::test_a_job_given_back_cannot_be_settled_under_the_same_fence[postgres",
+    ),
+    Mutant(
+        "PostgreSQL claims without SKIP LOCKED",
+        f"{POSTGRES}/claim.sql",
+        "FOR UPDATE SKIP LOCKED",
+        "FOR UPDATE",
+        f"{RACES}::test_a_claim_does_not_wait_for_another_that_is_under_way",
+    ),
+    Mutant(
+        "PostgreSQL claims without locking the rows at all",
+        f"{POSTGRES}/claim.sql",
+        "    FOR UPDATE SKIP LOCKED\n",
+        "",
+        f"{RACES}::test_a_claim_does_not_wait_for_another_that_is_under_way",
+    ),
+    Mutant(
+        "PostgreSQL claims without holding on to its session",
+        f"{POSTGRES}/claim.sql",
+        "    FOR KEY SHARE OF sessions\n",
+        "",
+        f"{RACES}::test_a_session_is_not_reaped_while_it_claims",
+    ),
+    Mutant(
+        "SQLite begins its write transactions as readers",
+        "store/sqlite/database.py",
+        '"BEGIN IMMEDIATE"',
+        '"BEGIN"',
+        f"{OPEN}::test_a_write_transaction_on_sqlite_is_one_from_the_start",
+    ),
+    Mutant(
+        "SQLite lets a dead session claim",
+        f"{SQLITE}/claim.sql",
+        " AND lease_until > :steady AND lease_until <= :steady + lease",
+        "",
+        f"{CLAIM}::test_a_session_whose_lease_has_ended_gets_nothing[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL lets a dead session claim",
+        f"{POSTGRES}/claim.sql",
+        " AND lease_until > now",
+        "",
+        f"{CLAIM}::test_a_session_whose_lease_has_ended_gets_nothing[postgres",
+    ),
+    Mutant(
+        "SQLite revives a lease that has ended",
+        f"{SQLITE}/sessions.sql",
+        "WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease",
+        "WHERE id = :session",
+        f"{SESSIONS}::test_a_lease_that_has_ended_is_not_revived[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL revives a lease that has ended",
+        f"{POSTGRES}/sessions.sql",
+        "WHERE id = :session AND lease_until > now",
+        "WHERE id = :session",
+        f"{SESSIONS}::test_a_lease_that_has_ended_is_not_revived[postgres",
+    ),
+    Mutant(
+        "SQLite keeps leases by the wall clock",
+        f"{SQLITE}/sweep.sql",
+        ":steady",
+        ":now",
+        f"{REAP}::test_a_jump_of_the_machines_wall_clock_costs_no_lease_on_sqlite",
+    ),
+    Mutant(
+        "SQLite claims under the same fence again",
+        f"{SQLITE}/claim.sql",
+        "fence = fence + 1",
+        "fence = max(fence, 1)",
+        f"{CLAIM}::test_the_fence_grows_with_every_claim[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims under the same fence again",
+        f"{POSTGRES}/claim.sql",
+        "fence = fence + 1",
+        "fence = greatest(fence, 1)",
+        f"{CLAIM}::test_the_fence_grows_with_every_claim[postgres",
+    ),
+    Mutant(
+        "two unfinished jobs may share a key on SQLite",
+        "store/sqlite/migrations/0001_kernel.sql",
+        "CREATE UNIQUE INDEX mainspring_jobs_key",
+        "CREATE INDEX mainspring_jobs_key",
+        f"{ENQUEUE}::test_a_key_stands_for_its_unfinished_job[sqlite",
+    ),
+    Mutant(
+        "two unfinished jobs may share a key on PostgreSQL",
+        "store/postgres/migrations/0001_kernel.sql",
+        "CREATE UNIQUE INDEX jobs_key",
+        "CREATE INDEX jobs_key",
+        f"{ENQUEUE}::test_a_key_stands_for_its_unfinished_job[postgres",
+    ),
+    Mutant(
+        "jobs become ready before their time",
+        f"{POSTGRES}/sweep.sql",
+        " AND run_at <= (SELECT now FROM clock)",
+        "",
+        f"{PROMOTE}::test_a_job_is_promoted_at_its_time_and_not_before[postgres",
+    ),
+    Mutant(
+        "a job that kills its workers is never quarantined",
+        "model/lifecycle.py",
+        "if losses >= MAX_LOSSES:",
+        "if losses < 0:",
+        f"{REAP}::test_a_job_that_kills_its_workers_is_quarantined",
+    ),
+    Mutant(
+        "a wish that comes while an attempt ends is forgotten",
+        "store/settle.py",
+        "    _grant(tx, [row for row in moved if row[3] is not None])\n",
+        "",
+        f"{SETTLE}::test_a_cancel_that_comes_during_a_failing_attempt_is_not_lost",
+    ),
+    Mutant(
+        "a replay begins with a fence that was used before",
+        f"{POSTGRES}/control.sql",
+        "\n       fence, new_reason, error\nFROM gone",
+        "\n       0, new_reason, error\nFROM gone",
+        f"{CONTROL}::test_a_dead_job_lives_again_with_fresh_counters_and_a_growing_fence[postgres",
+    ),
+    Mutant(
+        "a lost reply to an enqueue runs a finished job again",
+        "store/enqueue.py",
+        "_known(runner, jobs) if runner.in_doubt else set()",
+        "set()",
+        f"{NETWORK}::test_an_enqueue_whose_reply_is_lost_does_not_run_a_finished_job_again",
+    ),
+    Mutant(
+        "a lost reply to a settle is taken for a lost lease",
+        "store/settle.py",
+        "    if not runner.in_doubt:\n        return set()\n",
+        "    return set()\n",
+        f"{NETWORK}::test_a_settle_whose_reply_is_lost_is_not_taken_for_stale",
+    ),
+    Mutant(
+        "a call waits for ever on a dead network",
+        "store/postgres/connections.py",
+        "timeout = max(0.001, self.expires - self.clock.steady())",
+        "timeout = None",
+        f"{NETWORK}::test_a_silent_network_ends_in_an_error_and_heals_by_itself",
+    ),
+    Mutant(
+        "statements are prepared behind a pooler",
+        "store/postgres/database.py",
+        "connection.prepare_threshold = None",
+        "pass",
+        f"{NETWORK}::test_a_pooler_in_transaction_mode_may_sit_in_between",
+    ),
+    Mutant(
+        "a day that nobody prepared stops all settles",
+        "store/postgres/errors.py",
+        "return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name",
+        "return False",
+        f"{PRUNE}::test_jobs_finish_on_days_that_nobody_prepared[postgres",
+    ),
+]
+
+
+def main() -> int:
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    chosen = [mutant for mutant in MUTANTS if wanted.lower() in mutant.what.lower()]
+    with tempfile.TemporaryDirectory(prefix="mainspring-mutants-") as folder:
+        copy = Path(folder)
+        for name in ("src", "tests", "pyproject.toml"):
+            origin = ROOT / name
+            (shutil.copytree if origin.is_dir() else shutil.copy)(origin, copy / name)
+        say("original: all named tests must pass")
+        if not passes(copy, sorted({mutant.test for mutant in chosen})):
+            say("the named tests fail without any mutant; nothing is shown")
+            return 1
+        survivors = [mutant for mutant in chosen if survives(copy, mutant)]
+    say(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
+    return 1 if survivors else 0
+
+
+def survives(copy: Path, mutant: Mutant) -> bool:
+    path = copy / "src" / "mainspring" / mutant.file
+    original = path.read_text()
+    if mutant.before not in original:
+        say(f"OUTDATED  {mutant.what}: its text is no longer in {mutant.file}")
+        return True
+    path.write_text(original.replace(mutant.before, mutant.after))
+    try:
+        survived = passes(copy, [mutant.test])
+    finally:
+        path.write_text(original)
+    say(f"{'SURVIVED' if survived else 'caught'}  {mutant.what}")
+    return survived
+
+
+def passes(copy: Path, tests: list[str]) -> bool:
+    """Run *tests*, each the beginning of one or more ids, against the package in *copy*."""
+    files = sorted({test.split("::")[0] for test in tests})
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "--timeout=60",
+        "-p",
+        "tests.support.chosen",
+    ]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(copy / "src"), str(copy)]),
+        "MAINSPRING_TEST_SELECT": "\n".join(tests),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run([*command, *files], cwd=copy, env=environment, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"pytest could not run:\n{done.stdout}{done.stderr}")
+    return done.returncode == 0
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
