@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help up test check format bench mutants clean
+.PHONY: help up test check check-code format bench mutants clean
 
 help:  ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 up: $(INSTALLED)  ## Run the main job: enqueue, claim and settle a few jobs on a SQLite file
 	$(BIN)/python examples/first_jobs.py
@@ -15,12 +15,14 @@ up: $(INSTALLED)  ## Run the main job: enqueue, claim and settle a few jobs on a
 test: $(INSTALLED)  ## Run the whole suite, on SQLite and on a real PostgreSQL
 	$(BIN)/pytest -n 2 --dist worksteal
 
-check: $(INSTALLED)  ## Check format, lint, types and layers, and run the fast tests
+check: check-code  ## Check format, lint, types and layers, and run the fast tests
+	$(BIN)/pytest -q -n 2 -m "not slow"
+
+check-code: $(INSTALLED)  ## Check format, lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 -m "not slow"
 
 format: $(INSTALLED)  ## Format the code
 	$(BIN)/ruff format .
