@@ -1,0 +1,59 @@
+"""The documents say what the code does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mainspring.model.job import JobState
+from mainspring.model.lifecycle import MOVES
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]]
+
+
+def test_the_example_in_the_readme_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "succeeded\n", "")
+
+
+def test_the_drawn_states_and_moves_are_those_of_the_lifecycle() -> None:
+    drawing = (ROOT / "docs" / "architecture.md").read_text()
+    drawn = set(re.findall(r"^    (\w+) --> (\w+):", drawing, re.MULTILINE))
+    legal = {(source, target) for source, targets in MOVES.items() for target in targets}
+    to_come = {(source, target) for source, target in legal if {source, target} & {JobState.BLOCKED, JobState.EXPIRED}}
+
+    assert drawn <= legal
+    # Ready jobs go back to scheduled when a rate limit holds them, which is to come.
+    assert legal - drawn == to_come - {(JobState.EXPIRED, JobState.READY)} | {(JobState.READY, JobState.SCHEDULED)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_make_target_that_is_named_exists(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    assert set(re.findall(r"\bmake ([a-z-]+)(?=[ `\n])", (ROOT / document).read_text())) <= targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_file_that_is_linked_exists(document: Path) -> None:
+    text = (ROOT / document).read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+
+    assert [link for link in links if not (ROOT / document.parent / link).exists()] == []
+
+
+def test_every_module_that_the_architecture_names_exists() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`((?:model|store)/\w+\.py)`", text))
+    tests = set(re.findall(r"`((?:conformance)/\w+\.py)`", text))
+
+    assert {name for name in named if not (ROOT / "src" / "mainspring" / name).exists()} == set()
+    assert {name for name in tests if not (ROOT / "tests" / name).exists()} == set()
