@@ -51,9 +51,8 @@ def test_programs_are_told_the_same_in_json(safe_url: str) -> None:
 
 def test_a_server_that_may_lose_commits_is_a_problem(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(
-            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$"
-        )
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET synchronous_commit = off'.encode())
 
     done = mainspring("doctor", "--url", postgres_url)
     told = json.loads(mainspring("doctor", "--json", "--url", postgres_url).stdout)
@@ -63,6 +62,17 @@ def test_a_server_that_may_lose_commits_is_a_problem(postgres_url: str) -> None:
     assert "set synchronous_commit = on" in " ".join(done.stdout.split())
     assert told["ok"] is False
     assert any("synchronous_commit is off" in problem for problem in told["problems"])
+
+
+def test_a_server_that_only_reads_is_a_problem(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'.encode())
+
+    done = doctor("--url", postgres_url)
+
+    assert done.returncode == 1
+    assert "point the address at the primary" in " ".join(done.stdout.split())
 
 
 def test_durability_is_that_which_the_address_asks_for(sqlite_url: str) -> None:

@@ -104,6 +104,29 @@ def test_an_interruption_ends_the_program_quietly() -> None:
     assert (process.returncode, output) == (130, (b"", b""))
 
 
+@pytest.mark.parametrize("options", [["--version"], ["doctor"], ["doctor", "--json"]])
+def test_output_that_finds_no_room_is_refused_in_one_sentence(options: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mainspring", *options], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+
+    assert done.returncode == 2
+    assert done.stderr == "error: can't write the output: No space left on device; send it elsewhere\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_mistake(sqlite_url: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mainspring", "doctor", "--url", sqlite_url], stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+
+    assert done.stderr == b""
+
+
 def test_a_bug_shows_its_traceback_but_no_password() -> None:
     program = (
         "import mainspring.cli.migrate as command\n"

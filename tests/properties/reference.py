@@ -93,7 +93,7 @@ class ReferenceStore:
     def replay(self, ids: Collection[UUID], reason: str) -> None:
         for job_id in sorted(ids):
             job = self.jobs.get(job_id)
-            settlement = job and lifecycle.replay(job, reason)
+            settlement = None if job is None else lifecycle.replay(job, reason)
             if job is None or settlement is None or self._holder(job.key):
                 continue
             if job.outcome is not None:

@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from mainspring.cli.output import without_passwords
 from mainspring.errors import SchemaMissing, SchemaNewer, SchemaOutdated, StoreFull, StoreReadOnly
 from mainspring.store import open_store
 from mainspring.store.database import Probe
 from mainspring.store.migrate import load_migrations
+from mainspring.store.open import sqlite_file
 from mainspring.store.sql import SqlStore
 
 SAMPLES = 5
@@ -46,7 +46,7 @@ class Diagnosis:
 
 def diagnose(url: str) -> Diagnosis:
     """Look at the database at *url* without making or changing any of its tables."""
-    file = _sqlite_file(url)
+    file = sqlite_file(url)
     if file and (unopened := _from_outside(file)):
         return unopened
     with closing(open_store(url, prepared=False)) as store:
@@ -110,14 +110,6 @@ def _schema_problem(found: int, known: int) -> str | None:
 def _known_version() -> int:
     # Both dialects have the same numbers.
     return load_migrations("mainspring.store.sqlite")[-1].number
-
-
-def _sqlite_file(url: str) -> Path | None:
-    """Return the file that *url* names, None when it names no file; what is wrong with it, the store will say."""
-    if not url.startswith("sqlite:///"):
-        return None
-    path = unquote(urlsplit(url).path.removeprefix("/"))
-    return Path(path).absolute() if path not in ("", ":memory:") else None
 
 
 def _from_outside(file: Path) -> Diagnosis | None:

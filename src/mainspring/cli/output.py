@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from mainspring.errors import MainspringError
 
 _PASSWORDS = (
     # In an address: what stands between the user's colon and the host's @. The colon of :// is no such colon.
@@ -28,17 +31,20 @@ def without_passwords(text: str) -> str:
 
 def say(sentence: str) -> None:
     """Print a sentence, whole: a terminal wraps it, a pipe gets one line."""
-    _console().print(Text(sentence), soft_wrap=True)
+    with _written():
+        _console().print(Text(sentence), soft_wrap=True)
 
 
 def show(table: Table) -> None:
     """Print a table that fits the terminal."""
-    _console().print(table)
+    with _written():
+        _console().print(table)
 
 
 def say_json(document: Mapping[str, object]) -> None:
     """Print *document* as one JSON object."""
-    typer.echo(json.dumps(document, indent=2))
+    with _written():
+        typer.echo(json.dumps(document, indent=2))
 
 
 def complain(sentence: str) -> None:
@@ -56,3 +62,13 @@ def mark(good: bool) -> Text:
 def _console(*, stderr: bool = False) -> Console:
     # Made when needed, so that it speaks to the stream and the width of that moment.
     return Console(stderr=stderr, highlight=False)
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader has seen enough, which is no mistake
+    except OSError as error:
+        raise MainspringError(f"can't write the output: {error.strerror}; send it elsewhere") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, unquote, urlsplit
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote
 
 from mainspring.clock import Clock
 from mainspring.errors import InvalidURL, StoreError, did_you_mean
@@ -33,7 +34,7 @@ def open_store(url: str, *, clock: Clock | None = None, prepared: bool = True) -
 def _connect(url: str, clock: Clock | None) -> Database:
     scheme, separator, _ = url.partition("://")
     if not separator:
-        raise InvalidURL(f"{_EXPECTED}, got: {url!r}")
+        raise InvalidURL(f"{_EXPECTED}, got: {_shown(url)}")
     if scheme == "sqlite":
         return _sqlite(url, clock)
     if scheme in ("postgresql", "postgres"):
@@ -46,20 +47,31 @@ def _connect(url: str, clock: Clock | None) -> Database:
 def _sqlite(url: str, clock: Clock | None) -> Database:
     from mainspring.store.sqlite.database import SqliteDatabase
 
-    parts = urlsplit(url)
-    path = unquote(parts.path.removeprefix("/"))
-    if parts.netloc or path in ("", ":memory:"):
+    path, options = _sqlite_parts(url)
+    return SqliteDatabase(path, clock=clock, synchronous=options.get("synchronous", "full").lower())
+
+
+def sqlite_file(url: str) -> Path | None:
+    """Return the file that *url* names, made or not; None when it names a server."""
+    return Path(_sqlite_parts(url)[0]).absolute() if url.startswith("sqlite://") else None
+
+
+def _sqlite_parts(url: str) -> tuple[str, dict[str, str]]:
+    """Return the path and the options that *url* names."""
+    place, _, query = url.removeprefix("sqlite://").partition("?")
+    path = unquote(place.removeprefix("/"))
+    if not place.startswith("/") or path in ("", ":memory:") or "\0" in path:
         raise InvalidURL(
             "expected the path of a SQLite file, as in sqlite:///relative.db or sqlite:////absolute/path.db, "
-            f"got: {url!r} (jobs must outlive the process, so there is no in-memory database)"
+            f"got: {_shown(url)} (jobs must outlive the process, so there is no in-memory database)"
         )
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    options = dict(parse_qsl(query, keep_blank_values=True))
     for name, value in options.items():
         if name not in _SQLITE_OPTIONS:
             raise InvalidURL(f"unknown SQLite option {name!r}{did_you_mean(name, _SQLITE_OPTIONS)}")
         if value.lower() not in _SQLITE_OPTIONS[name]:
             raise InvalidURL(f"expected {name} to be one of {', '.join(_SQLITE_OPTIONS[name])}, got: {value!r}")
-    return SqliteDatabase(path, clock=clock, synchronous=options.get("synchronous", "full").lower())
+    return path, options
 
 
 def _postgres(url: str, clock: Clock | None) -> Database:
@@ -69,4 +81,12 @@ def _postgres(url: str, clock: Clock | None) -> Database:
         if error.name != "psycopg":
             raise
         raise StoreError("PostgreSQL needs its driver; run `pip install 'mainspring[postgres]'`") from None
+    # A bare @ or / in a password makes its rest part of the host or the database name, which errors do show.
+    server, _, rest = url.partition("://")[2].partition("/")
+    if server.count("@") > 1 or "@" in rest.partition("?")[0]:
+        raise InvalidURL("expected at most one @ in the database address; write @ in a password as %40 and / as %2F")
     return PostgresDatabase(url, clock=clock)
+
+
+def _shown(url: str) -> str:
+    return "one that may hold a password, so it is not shown" if "@" in url or "=" in url else repr(url)

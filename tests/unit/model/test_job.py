@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from mainspring.errors import InvalidValue
-from mainspring.model.job import JobState, NewJob, Priority, shortened
+from mainspring.model.job import Job, JobState, NewJob, Priority, shortened
+from mainspring.model.outcome import Failure
 
 
 def new_job(**changes: Any) -> NewJob:
@@ -72,6 +74,13 @@ def test_a_due_time_with_a_zone_is_accepted() -> None:
     assert new_job(run_at=due).run_at == due
 
 
+def test_a_job_is_due_at_once_unless_it_says_otherwise() -> None:
+    made = new_job()
+
+    assert (made.run_at, made.delay) == (None, timedelta(0))
+    assert (made.queue, made.priority, made.key) == ("default", Priority.NORMAL, None)
+
+
 @pytest.mark.parametrize("key", ["k", "order:7 (é)", "x" * 512, "é" * 256, "\\u0000"])
 def test_a_key_of_up_to_512_bytes_is_accepted(key: str) -> None:
     assert new_job(key=key).key == key
@@ -83,6 +92,19 @@ def test_a_key_that_a_database_could_not_keep_or_index_is_refused(key: Any) -> N
         new_job(key=key)
 
     assert str(caught.value).endswith(shortened(key))
+
+
+def stored_job(**facts: Any) -> Job:
+    """Return a job of which only *facts* are known."""
+    nothing: dict[str, Any] = dict.fromkeys(Job.__struct_fields__)
+    return Job(**nothing | facts)
+
+
+@pytest.mark.parametrize("failure", [Failure(type="KeyError", message="'a'", traceback="T"), None])
+def test_a_stored_job_tells_its_last_failure(failure: Failure | None) -> None:
+    error = None if failure is None else msgspec.json.encode(failure).decode()
+
+    assert stored_job(error=error).failure == failure
 
 
 @pytest.mark.parametrize(

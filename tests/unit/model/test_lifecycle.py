@@ -43,28 +43,9 @@ WAITING = [state for state in JobState if not state.final and state is not RUNNI
 
 def job(state: JobState = RUNNING, **changes: Any) -> Job:
     """Return a job that is in its second attempt, has been lost once and was claimed five times."""
-    given: dict[str, Any] = {
-        "id": UUID(int=1),
-        "task": "greet",
-        "queue": "default",
-        "payload": '{"args":[],"kwargs":{}}',
-        "priority": 5,
-        "run_at": NOW,
-        "created_at": NOW,
-        "key": None,
-        "attempt": 2,
-        "losses": 1,
-        "fence": 5,
-        "session": None,
-        "started_at": None,
-        "wish": None,
-        "reason": None,
-        "error": None,
-        "finished_at": None,
-        "outcome": None,
-        "result": None,
-    }
-    return Job(state=state, **given | changes)
+    unknown: dict[str, Any] = dict.fromkeys(Job.__struct_fields__)
+    known = {"id": UUID(int=1), "state": state, "run_at": NOW, "attempt": 2, "losses": 1, "fence": 5}
+    return Job(**unknown | known | changes)
 
 
 def settled(**facts: Any) -> Settlement:
@@ -78,6 +59,21 @@ def settled(**facts: Any) -> Settlement:
 
 def test_every_state_has_its_moves() -> None:
     assert set(MOVES) == set(JobState)
+
+
+@pytest.mark.parametrize(
+    ("source", "states"),
+    [
+        (BLOCKED, {SCHEDULED, READY, PAUSED, CANCELLED, EXPIRED}),
+        (SCHEDULED, {READY, PAUSED, CANCELLED, EXPIRED}),
+        (READY, {BLOCKED, SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
+        (RUNNING, {BLOCKED, SCHEDULED, READY, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED}),
+        (RETRYING, {READY, PAUSED, CANCELLED, EXPIRED}),
+        (PAUSED, {BLOCKED, SCHEDULED, READY, CANCELLED, EXPIRED}),
+    ],
+)
+def test_an_unfinished_job_has_these_moves_and_no_others(source: JobState, states: set[JobState]) -> None:
+    assert MOVES[source] == states
 
 
 def test_no_state_moves_to_itself() -> None:

@@ -286,7 +286,11 @@ SCALARS = st.one_of(
     WORDS,
     st.sampled_from(["null", "\\u0000", "NaN", "\\ud800"]),
 )
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(WORDS, inner, max_size=5))
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(WORDS, inner, max_size=5),
+    max_leaves=25,
+)
 
 
 @given(args=st.lists(JSON, max_size=4), kwargs=st.dictionaries(WORDS, JSON, max_size=4))

@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from mainspring.clock import Clock
-from mainspring.errors import StoreError, StoreUnavailable
+from mainspring.errors import InvalidURL, StoreError, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -55,8 +55,12 @@ def connect(url: str, clock: Clock, *, options: str = "") -> DeadlineConnection:
         given = str(conninfo_to_dict(url).get("options") or "")
         settings = {"options": f"{given} {options}".strip()} if options else {}
         conninfo = make_conninfo(url, **settings)
-    except psycopg.ProgrammingError as error:
-        raise StoreError(f"PostgreSQL does not understand the database address: {str(error).strip()}") from None
+    except psycopg.ProgrammingError:
+        # The driver's own words quote the address, with its password.
+        raise InvalidURL(
+            "PostgreSQL does not understand the database address; expected one like postgresql://user@host:5432/name, "
+            "with special characters in a password written as in %40 for @"
+        ) from None
     connection = DeadlineConnection.connect(conninfo, autocommit=True, connect_timeout=_CONNECT_TIMEOUT)
     connection.clock = clock
     connection.expires = clock.steady() + _CONNECT_TIMEOUT

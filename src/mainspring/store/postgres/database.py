@@ -14,6 +14,7 @@ import psycopg
 from psycopg import errors
 
 from mainspring.clock import Clock, SystemClock, random_bits
+from mainspring.errors import StoreReadOnly
 from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.postgres.connections import Connections, DeadlineConnection, connect
@@ -105,12 +106,14 @@ class PostgresDatabase:
         return self._persist(in_transaction)
 
     def probe(self) -> Probe:
+        asked, ((version, *settings, read_only, clock),) = self._clock.now(), self.read("probe")
+        # The server read its clock at some moment between our question and its answer; take the middle.
+        middle = asked + (self._clock.now() - asked) / 2
+        if read_only:
+            raise StoreReadOnly("the server is read-only (a standby?); point the address at the primary")
         started = self._clock.steady()
         self.run("trial_commit")
         commit = timedelta(seconds=self._clock.steady() - started)
-        asked, ((version, *settings, clock),) = self._clock.now(), self.read("probe")
-        # The server read its clock at some moment between our question and its answer; take the middle.
-        middle = asked + (self._clock.now() - asked) / 2
         durability, problems = _judge(*settings)
         return Probe(
             kind="postgresql",
@@ -208,13 +211,9 @@ def _pauses() -> Iterator[float]:
         longest = min(1.0, longest * 2)
 
 
-def _judge(
-    fsync: str, full_page_writes: str, synchronous_commit: str, standbys: str, standby: bool
-) -> tuple[str, list[str]]:
+def _judge(fsync: str, full_page_writes: str, synchronous_commit: str, standbys: str) -> tuple[str, list[str]]:
     """Return in words what an acknowledged commit survives, and what is wrong with that."""
     problems = []
-    if standby:
-        problems.append("this server is a read-only standby; point the address at the primary")
     if fsync != "on":
         problems.append("fsync is off: a crash can corrupt the database; set fsync = on")
     if full_page_writes != "on":

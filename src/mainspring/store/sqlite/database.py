@@ -93,7 +93,7 @@ class SqliteDatabase:
     def version(self) -> int:
         if self.read("version") == [(0,)]:
             return 0
-        return int(self.read("last_migration")[0][0])
+        return int(self.read("last_migration")[0][0] or 0)
 
     def in_use_by_others(self) -> bool:
         # Our tables carry a prefix, so they can live in anybody's file.
@@ -140,7 +140,12 @@ class SqliteDatabase:
             self._writer.close()
 
     def _connect(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"can't make the folder of {self._path}: {error.strerror}; make it yourself or name another file"
+            ) from error
         with translated(self._path):
             connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
             try:

@@ -32,7 +32,9 @@ def _kind(error: sqlite3.Error) -> int:
 def _translate(error: sqlite3.Error, path: Path) -> StoreError:
     kind = _kind(error)
     if kind == sqlite3.SQLITE_READONLY:
-        return StoreReadOnly(f"can't write to {path}: the file or its folder is read-only; change its permissions")
+        return StoreReadOnly(
+            f"can't write to {path}: the file, its -wal or -shm, or its folder is read-only; change its permissions"
+        )
     if kind == sqlite3.SQLITE_FULL:
         return StoreFull(f"can't write to {path}: the disk is full; free some space and try again")
     if kind == sqlite3.SQLITE_CANTOPEN:

@@ -31,7 +31,7 @@ SELECT version() AS version,
        current_setting('full_page_writes') AS full_page_writes,
        current_setting('synchronous_commit') AS synchronous_commit,
        current_setting('synchronous_standby_names') AS standbys,
-       pg_is_in_recovery() AS standby,
+       current_setting('transaction_read_only') = 'on' AS read_only,
        clock_timestamp() AS clock_at;
 
 -- name: trial_commit
