@@ -31,6 +31,10 @@ from difflib import get_close_matches
 class MainspringError(Exception):
     """Base of all errors that Mainspring raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A class that builds its own sentence could not be built again from that sentence.
+        return _restored, (type(self), self.args)
+
 
 class InvalidValue(MainspringError, ValueError):
     """A caller's value is not what was expected."""
@@ -124,6 +128,12 @@ class SchemaNewer(SchemaError):
             f"the database is at schema version {found}, this mainspring knows only up to {known}; "
             "upgrade the mainspring package on this machine"
         )
+
+
+def _restored(kind: type[MainspringError], args: tuple[object, ...]) -> MainspringError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -191,3 +191,11 @@ def test_an_unfinished_job_cannot_be_replayed(store: SqlStore) -> None:
 
 def test_no_jobs_are_fine(store: SqlStore) -> None:
     assert store.cancel([]) == store.pause([]) == store.resume([]) == store.replay([]) == {}
+
+
+def test_a_reason_may_be_any_text(store: SqlStore) -> None:
+    job = waiting_job(store, JobState.READY)
+
+    store.pause([job.id], "a\0b \udcff ' \" \\ 🙂")
+
+    assert stored(store, job.id).reason == "a\\x00b \\udcff ' \" \\ 🙂"

@@ -221,3 +221,15 @@ def test_nothing_is_a_fine_batch(store: SqlStore) -> None:
     store.enqueue([new_job()])
 
     assert store.settle([]) == set()
+
+
+def test_an_error_may_quote_anything(store: SqlStore) -> None:
+    """Such as a file name that is not valid Unicode: it must not keep the outcome from being recorded."""
+    job = claimed_job(store)
+    ugly = Failure(type="OSError", message="\udcff\0\U0010ffff", traceback="\0" * 10_000)
+
+    assert store.settle([settle(job, Failed(ugly))]) == {job.id}
+
+    failure = stored(store, job.id).failure
+    assert failure is not None
+    assert failure.message == "\\udcff\\x00\U0010ffff"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 
 import pytest
@@ -115,3 +116,22 @@ def test_a_near_word_is_offered_and_a_far_one_is_not(word: str, known: list[str]
 
 def test_known_words_may_be_any_iterable() -> None:
     assert did_you_mean("diges", iter({"digest": 1})) == ", did you mean 'digest'?"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.DuplicateTask("mail"),
+        errors.TaskNotFound("mial", ["mail"]),
+        errors.IllegalMove("failed", "running"),
+        errors.SchemaMissing(),
+        errors.SchemaNewer(9, 1),
+        errors.StoreFull("full"),
+    ],
+)
+def test_an_error_survives_being_copied(error: errors.MainspringError) -> None:
+    """As it is on the way from one process to another."""
+    copied = copy.copy(error)
+
+    assert type(copied) is type(error)
+    assert str(copied) == str(error)

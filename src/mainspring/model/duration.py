@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 
 from mainspring.errors import InvalidValue
+from mainspring.model.text import shortened
 
 Duration = timedelta | int | float | str
 
@@ -27,10 +28,11 @@ def duration(value: Duration, name: str = "duration") -> timedelta:
     length = _read(value)
     if length is None:
         raise InvalidValue(
-            f"expected {name} to be a timedelta, a number of seconds or text like '10m' or '1h30m', got: {value!r}"
+            f"expected {name} to be a timedelta, a number of seconds or text like '10m' or '1h30m', "
+            f"got: {shortened(value)}"
         )
     if not timedelta(0) <= length <= _LONGEST:
-        raise InvalidValue(f"expected {name} to be between 0 and 100 years, got: {value!r}")
+        raise InvalidValue(f"expected {name} to be between 0 and 100 years, got: {shortened(value)}")
     return length
 
 

@@ -10,7 +10,9 @@ from uuid import UUID
 import msgspec
 
 from mainspring.errors import InvalidValue
+from mainspring.model.duration import duration
 from mainspring.model.outcome import Failure
+from mainspring.model.text import shortened
 
 
 class JobState(StrEnum):
@@ -75,6 +77,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {self.priority!r}")
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {self.run_at!r}")
+        duration(self.delay, "delay")
         if self.key is not None:
             _check_key(self.key)
 
@@ -124,16 +127,12 @@ def check_name(name: str, what: str) -> None:
 
 def _check_key(key: str) -> None:
     if not isinstance(key, str) or not key or "\0" in key:
-        raise InvalidValue(f"expected key to be text without NUL characters, got: {shortened(key)}")
+        raise InvalidValue(
+            f"expected key to be text that is not empty and has no NUL characters, got: {shortened(key)}"
+        )
     try:
         size = len(key.encode())
     except UnicodeEncodeError:
         raise InvalidValue(f"expected key to be valid Unicode, got: {shortened(key)}") from None
     if size > _KEY_BYTES:
         raise InvalidValue(f"expected key to be at most {_KEY_BYTES} bytes, got {size}: {shortened(key)}")
-
-
-def shortened(value: object, limit: int = 60) -> str:
-    """Return the repr of *value*, cut to *limit* characters, for use in a message."""
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

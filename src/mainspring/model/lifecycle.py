@@ -28,6 +28,7 @@ from mainspring.model.outcome import (
     TimedOut,
 )
 from mainspring.model.retry import Retry
+from mainspring.model.text import storable
 
 BLOCKED, SCHEDULED, READY, RUNNING, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED = JobState
 
@@ -73,6 +74,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.state not in MOVES[self.source]:
             raise IllegalMove(self.source, self.state)
+        if self.reason is not None:
+            msgspec.structs.force_setattr(self, "reason", storable(self.reason))
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +86,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     wish: Wish | None
     reason: str | None
 
+    def __post_init__(self) -> None:
+        if self.reason is not None:
+            msgspec.structs.force_setattr(self, "reason", storable(self.reason))
+
 
 def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 1.0) -> Settlement:
     """Return what becomes of the running *job* whose attempt came to *outcome*.
@@ -90,6 +97,8 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
     A wish that came during the attempt plays no part here: it may come until the very moment of the write, so
     the store grants it there, when the job did not end anyway.
     """
+    if job.state is not RUNNING:
+        raise IllegalMove(job.state, outcome.name)
     match outcome:
         case Succeeded(result):
             return _move(job, SUCCEEDED, outcome=outcome.name, result=result)

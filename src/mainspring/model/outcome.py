@@ -7,6 +7,8 @@ from typing import ClassVar
 
 import msgspec
 
+from mainspring.model.text import storable
+
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why an attempt failed, as it is kept with the job."""
@@ -14,6 +16,12 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     message: str
     traceback: str | None = None
+
+    def __post_init__(self) -> None:
+        # An exception may quote anything, such as a file name that is not valid Unicode.
+        msgspec.structs.force_setattr(self, "message", storable(self.message))
+        if self.traceback is not None:
+            msgspec.structs.force_setattr(self, "traceback", storable(self.traceback))
 
 
 class Succeeded(msgspec.Struct, frozen=True):

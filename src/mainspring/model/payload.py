@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from mainspring.errors import InvalidPayload
-from mainspring.model.job import shortened
+from mainspring.model.text import shortened
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
@@ -56,7 +56,7 @@ def convert(value: object, kind: type[T], name: str) -> T:
     try:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        raise InvalidPayload(f"{name}: {str(error)[:1].lower()}{str(error)[1:]}, got: {_shown(value)}") from None
+        raise InvalidPayload(f"{name}: {str(error)[:1].lower()}{str(error)[1:]}, got: {shortened(value)}") from None
     except TypeError as error:
         raise InvalidPayload(f"{name}: its annotation can't be used to convert JSON ({error})") from None
 
@@ -126,10 +126,10 @@ def _examine(name: str, part: object) -> None:
         raise InvalidPayload(f"{name}: expected at most {MAX_DEPTH} levels of nesting, got more") from None
     except UnicodeEncodeError:
         raise InvalidPayload(
-            f"{name}: expected valid Unicode text, got a lone surrogate in {_shown(part)}; pass bytes instead"
+            f"{name}: expected valid Unicode text, got a lone surrogate in {shortened(part)}; pass bytes instead"
         ) from None
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-        raise InvalidPayload(f"{name}: expected a value that JSON can carry, got {_shown(part)} ({error})") from None
+        raise InvalidPayload(f"{name}: expected a value that JSON can carry, got {shortened(part)} ({error})") from None
 
 
 def _walk(name: str, value: object, depth: int) -> None:
@@ -150,10 +150,3 @@ def _walk(name: str, value: object, depth: int) -> None:
             raise InvalidPayload(f"{name}: expected at most {MAX_DEPTH} levels of nesting, got more")
         for inner in [*value.keys(), *value.values()] if isinstance(value, dict) else value:
             _walk(name, inner, depth + 1)
-
-
-def _shown(value: object) -> str:
-    try:
-        return shortened(value)
-    except Exception:  # noqa: BLE001 - a __repr__ that fails, in whatever way, must not hide what is wrong
-        return f"a value of type {type(value).__name__}"

@@ -10,6 +10,7 @@ import msgspec
 
 from mainspring.errors import InvalidValue
 from mainspring.model.job import Wish
+from mainspring.model.text import storable
 
 DEFAULT_LEASE = timedelta(seconds=15)
 _SHORTEST_LEASE = timedelta(milliseconds=100)
@@ -23,6 +24,7 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     lease: timedelta = DEFAULT_LEASE
 
     def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "name", storable(self.name))
         if self.lease < _SHORTEST_LEASE:
             raise InvalidValue(f"expected lease to be at least 100ms, got: {self.lease}")
 

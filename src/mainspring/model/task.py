@@ -40,19 +40,23 @@ class Task:
         """Return the arguments that *payload* carries, each converted as the handler's annotations ask."""
         call = decode_call(payload)
         bound = self._bind(tuple(call.args), call.kwargs)
-        hints = self._hints()
-        for parameter in inspect.signature(self.handler).parameters.values():
-            if parameter.name in bound.arguments and parameter.name in hints:
-                value, hint = bound.arguments[parameter.name], hints[parameter.name]
+        for parameter in bound.signature.parameters.values():
+            if parameter.name in bound.arguments and parameter.name in self._hints:
+                value, hint = bound.arguments[parameter.name], self._hints[parameter.name]
                 bound.arguments[parameter.name] = _convert(parameter, value, hint)
         return bound
 
     def _bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> inspect.BoundArguments:
         try:
-            return inspect.signature(self.handler).bind(*args, **kwargs)
+            return self._signature.bind(*args, **kwargs)
         except (TypeError, ValueError) as error:
             raise InvalidPayload(f"task {self.name!r} can't be called like that: {error}") from None
 
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.handler)
+
+    @functools.cached_property
     def _hints(self) -> dict[str, Any]:
         try:
             return typing.get_type_hints(_annotated(self.handler), include_extras=True)

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from mainspring.errors import InvalidValue
-from mainspring.model.job import Job, JobState, NewJob, Priority, shortened
+from mainspring.model.job import Job, JobState, NewJob, Priority
+from mainspring.model.text import shortened
 from mainspring.model.outcome import Failure
 
 
