@@ -11,8 +11,8 @@ import pytest
 
 from mainspring.errors import InvalidValue
 from mainspring.model.job import Job, JobState, NewJob, Priority
-from mainspring.model.text import shortened
 from mainspring.model.outcome import Failure
+from mainspring.model.text import shortened
 
 
 def new_job(**changes: Any) -> NewJob:
