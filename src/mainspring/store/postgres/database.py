@@ -30,6 +30,9 @@ _CONNECTIONS = 4
 _INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
 _TO_UTC: dict[str, Converter] = dict.fromkeys(_INSTANTS, lambda instant: instant.astimezone(UTC))
 
+PLANNED_ANEW = frozenset({"page"})
+"""Queries with filters that may be absent: one plan for all cases would be a bad one."""
+
 # Someone else was in the way and nothing was written: run it again. A unique violation means that a key was
 # taken between our look and our write.
 _CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable, errors.UniqueViolation)
@@ -197,7 +200,8 @@ class _Session:
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
         cursor = self.connection.cursor(binary=True)
-        cursor.execute(self._statements[query].encode(), parameters | self._ambient)
+        prepare = False if query in PLANNED_ANEW else None
+        cursor.execute(self._statements[query].encode(), parameters | self._ambient, prepare=prepare)
         if cursor.description is None:
             return []
         return convert_rows(cursor.fetchall(), [column.name for column in cursor.description], self._converters)
