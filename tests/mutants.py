@@ -37,7 +37,7 @@ MUTANTS = [
     Mutant(
         "SQLite finishes a job without looking at the fence",
         f"{SQLITE}/settle.sql",
-        " AND job.fence = value ->> 'fence'",
+        " AND job.fence = decided.fence",
         "",
         f"{SETTLE}::test_a_stale_holder_cannot_finish_a_job[sqlite",
     ),
@@ -65,7 +65,7 @@ MUTANTS = [
     Mutant(
         "SQLite settles without looking at the state",
         f"{SQLITE}/settle.sql",
-        " AND job.state = value ->> 'source'",
+        " AND job.state = decided.source",
         "",
         f"{SETTLE}::test_a_job_given_back_cannot_be_settled_under_the_same_fence[sqlite",
     ),

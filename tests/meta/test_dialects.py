@@ -17,7 +17,7 @@ SQLITE, POSTGRES = "mainspring.store.sqlite", "mainspring.store.postgres"
 
 def shared_files(package: str) -> dict[str, str]:
     found = {file.name: file.read_text() for file in files(package).joinpath("sql").iterdir()}
-    return {name: text for name, text in found.items() if name not in ("columns.sql", "own.sql")}
+    return {name: text for name, text in found.items() if name not in ("fragments.sql", "own.sql")}
 
 
 def shared_queries(package: str) -> Mapping[str, Query]:

@@ -49,17 +49,13 @@ INDEX = {
 def parameters(name: str) -> dict[str, Any]:
     """Return plausible arguments of the query *name*; 500 settlements, as in a busy worker."""
     ids = [new_id() for _ in range(500)]
-    decided = [
-        {"job_id": job_id, "fence": 1, "source": "running", "state": "succeeded", "attempt": 1, "losses": 0,
-         "outcome": "succeeded", "delay_us": 5}
-        for job_id in ids
-    ]  # fmt: skip
+    decided = [(job_id, 1, "running", "succeeded", 1, 0, "succeeded", "1", None, None, 5) for job_id in ids]
     everything = {
         "session": SESSION,
         "queue": "default",
         "limit": 500,
         "settlements": rows.document(decided),
-        "wishes": rows.document({"job_id": job_id, "fence": 1, "wish": "cancel"} for job_id in ids[:5]),
+        "wishes": rows.document((job_id, 1, "cancel", None) for job_id in ids[:5]),
         "ids": rows.ids(ids[:5]),
         "keys": rows.document(["a", "b"]),
         "before": ids[0],

@@ -5,9 +5,8 @@ from __future__ import annotations
 from operator import itemgetter
 from uuid import UUID
 
-from mainspring.model.job import Job
+from mainspring.model.job import Job, JobState
 from mainspring.store.database import Database
-from mainspring.store.rows import to_job
 
 _rank = itemgetter(0)
 
@@ -17,4 +16,13 @@ def claim(db: Database, session: UUID, queue: str, limit: int) -> list[Job]:
     claimed = db.run("claim", session=session, queue=queue, limit=limit)
     # Neither database promises an order for RETURNING.
     claimed.sort(key=_rank)
-    return [to_job(row[1:]) for row in claimed]
+    # The query leaves out what is known here, and what a job that has just been claimed can't have.
+    return [
+        Job(
+            job_id, task, queue, payload, priority, JobState.RUNNING, run_at, created_at, key, attempt, losses, fence,
+            session, started_at, None, reason, error, None, None, None,
+        )
+        for (
+            _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, started_at, reason, error,
+        ) in claimed
+    ]  # fmt: skip

@@ -19,7 +19,11 @@ class Runner(Protocol):
 
     @property
     def in_doubt(self) -> bool:
-        """Whether an earlier try of the same work lost its connection, and may have been committed all the same."""
+        """Whether some of the work may be done already.
+
+        An earlier try lost its connection and may have been committed all the same, or it met a value that must be
+        unique and was taken, perhaps by such a try.
+        """
         ...
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:

@@ -23,32 +23,41 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
         return []
     _check_distinct(jobs)
     if len(jobs) <= CHUNK:
-        created = db.attempt(lambda runner: _insert(runner, jobs))
+        refused = db.attempt(lambda runner: _insert(runner, jobs))
     else:
-        created = db.transact(lambda tx: _insert_in_chunks(tx, jobs))
-    standing = {job.id: job.id for job in jobs}
-    if len(created) < len(jobs):
-        standing |= _stand_ins(db, [job for job in jobs if job.id not in created])
+        refused = db.transact(lambda tx: _insert_in_chunks(tx, jobs))
     db.wake({DUE if job.run_at or job.delay else job.queue for job in jobs})
-    return [standing[job.id] for job in jobs]
+    if not refused:
+        return [job.id for job in jobs]
+    standing = _stand_ins(db, refused)
+    return [standing.get(job.id, job.id) for job in jobs]
 
 
-def _insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> set[UUID]:
+def _insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> list[NewJob]:
+    """Store *jobs*, the first of which is number *first* of its batch; return those that were there or had no room."""
+    if runner.in_doubt or any(job.key for job in jobs):
+        return _insert_unless_taken(runner, jobs, first)
+    # Nothing can be in the way of new ids, so the database need not look before each row.
+    runner.run("enqueue", jobs=rows.new_jobs(jobs), first=first)
+    return []
+
+
+def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> list[NewJob]:
     # After a lost reply the jobs may be stored, and may even have run and finished.
     stored = _known(runner, jobs) if runner.in_doubt else set()
     missing = [job for job in jobs if job.id not in stored]
-    return stored | {job_id for (job_id,) in runner.run("enqueue", jobs=rows.new_jobs(missing, first))}
+    stored |= {job_id for (job_id,) in runner.run("enqueue_unless_taken", jobs=rows.new_jobs(missing), first=first)}
+    return [job for job in jobs if job.id not in stored]
+
+
+def _insert_in_chunks(tx: Runner, jobs: Sequence[NewJob]) -> list[NewJob]:
+    return [
+        refused for first in range(0, len(jobs), CHUNK) for refused in _insert(tx, jobs[first : first + CHUNK], first)
+    ]
 
 
 def _known(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
     return {row[0] for row in runner.run("get", ids=rows.ids(job.id for job in jobs))}
-
-
-def _insert_in_chunks(tx: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
-    created: set[UUID] = set()
-    for first in range(0, len(jobs), CHUNK):
-        created |= _insert(tx, jobs[first : first + CHUNK], first)
-    return created
 
 
 def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
@@ -60,19 +69,13 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
     standing: dict[UUID, UUID] = {}
     for _ in range(_ROUNDS):
         known = db.attempt(partial(_known, jobs=refused))
-        holders: dict[str | None, UUID] = dict(
-            db.read("holders", keys=rows.document(job.key for job in refused if job.key))
-        )
-        for job in refused:
-            if job.id in known:
-                standing[job.id] = job.id
-            elif job.key in holders:
-                standing[job.id] = holders[job.key]
-        refused = [job for job in refused if job.id not in standing]
-        if not refused:
+        holders: dict[str | None, UUID] = dict(db.read("holders", keys=rows.document(job.key for job in refused)))
+        standing |= {job.id: holders[job.key] for job in refused if job.key in holders}
+        standing |= {job_id: job_id for job_id in known}
+        left = [job for job in refused if job.id not in standing]
+        if not left:
             return standing
-        standing |= {job_id: job_id for job_id in db.attempt(partial(_insert, jobs=refused))}
-        refused = [job for job in refused if job.id not in standing]
+        refused = db.attempt(partial(_insert, jobs=left))
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
 
 

@@ -1,7 +1,7 @@
 """Named queries from .sql files.
 
 A file holds queries, each under a line `-- name: claim`. A query may be several statements, run in order in one
-transaction. `columns.sql` holds fragments: `{live}` in a query stands for the fragment of that name.
+transaction. `fragments.sql` holds what several share: `{live}` in a query stands for the fragment of that name.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ class Query:
 def load_queries(package: str) -> Mapping[str, Query]:
     """Return all queries of the `sql` folder of *package*."""
     texts = {file.name: file.read_text() for file in files(package).joinpath("sql").iterdir()}
-    fragments = dict(_named(texts.pop("columns.sql")))
-    return {
-        name: _query(name, _FRAGMENT.sub(lambda match: fragments[match[1]], body))
-        for text in texts.values()
-        for name, body in _named(text)
-    }
+    fragments = dict(_named(texts.pop("fragments.sql")))
+    return {name: _query(name, _filled(body, fragments)) for text in texts.values() for name, body in _named(text)}
+
+
+def _filled(body: str, fragments: Mapping[str, str]) -> str:
+    """Return *body* with its fragments in place, which may stand for fragments themselves."""
+    while _FRAGMENT.search(body):
+        body = _FRAGMENT.sub(lambda match: fragments[match[1]], body)
+    return body
 
 
 def to_percent_style(statement: str) -> str:

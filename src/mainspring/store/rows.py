@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,28 +13,30 @@ from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.store.database import Row
 
-Converter = Callable[[Any], Any]
+Column = Sequence[Any]
+Converter = Callable[[Column], Column]
+"""Converts a whole column at once, NULLs included: a call per value would cost more than the query."""
 
 _encoder = msgspec.json.Encoder()
 _STATES: Mapping[str, JobState] = {state.value: state for state in JobState}
 _WISHES: Mapping[str, Wish] = {wish.value: wish for wish in Wish}
 
-MODEL_CONVERTERS: dict[str, Converter] = {"state": _STATES.__getitem__, "wish": _WISHES.__getitem__}
+MODEL_CONVERTERS: dict[str, Converter] = {
+    "state": lambda column: [_STATES.get(value) for value in column],
+    "wish": lambda column: [_WISHES.get(value) for value in column],
+}
 """By column name: what neither driver can know."""
 
 
 def convert_rows(rows: list[Row], names: Sequence[str], converters: Mapping[str, Converter]) -> list[Row]:
-    """Return *rows* with each column that has a converter converted, NULL excepted."""
+    """Return *rows* with each column that has a converter converted."""
     wanted = [(index, converters[name]) for index, name in enumerate(names) if name in converters]
-    return [_convert_row(row, wanted) for row in rows] if wanted else rows
-
-
-def _convert_row(row: Row, wanted: list[tuple[int, Converter]]) -> Row:
-    values = list(row)
+    if not rows or not wanted:
+        return rows
+    columns: list[Column] = list(zip(*rows, strict=True))
     for index, converter in wanted:
-        if values[index] is not None:
-            values[index] = converter(values[index])
-    return tuple(values)
+        columns[index] = converter(columns[index])
+    return list(zip(*columns, strict=True))
 
 
 def to_job(row: Row) -> Job:
@@ -44,57 +45,56 @@ def to_job(row: Row) -> Job:
 
 
 def document(values: Iterable[object]) -> str:
-    """Return *values* as the one JSON document in which a list travels to the database."""
+    """Return *values* as the one JSON document in which a list travels to the database.
+
+    What has fields travels as an array of them, which both databases take apart faster than an object; each query
+    gives the fields their names back before anything else.
+    """
     return _encoder.encode(list(values)).decode()
 
 
-def new_jobs(jobs: Iterable[NewJob], first: int) -> str:
-    """Return *jobs* as a document for the query `enqueue`; *first* is the place of the first in its batch."""
+def new_jobs(jobs: Iterable[NewJob]) -> str:
+    """Return *jobs* as a document for the queries that enqueue."""
     return document(
-        {
-            "id": job.id,
-            "task": job.task,
-            "queue": job.queue,
-            "payload": job.payload,
-            "priority": job.priority,
-            "run_at_us": None if job.run_at is None else microseconds(job.run_at),
-            "delay_us": job.delay // MICROSECOND,
-            "key": job.key,
-            "position": position,
-        }
-        for position, job in enumerate(jobs, first)
+        (
+            job.id,
+            job.task,
+            job.queue,
+            job.payload,
+            job.priority,
+            job.key,
+            None if job.run_at is None else microseconds(job.run_at),
+            job.delay // MICROSECOND if job.delay else 0,
+        )
+        for job in jobs
     )
 
 
 def settlements(decided: Iterable[Settlement]) -> str:
     """Return *decided* as a document for the queries that apply settlements."""
     return document(
-        {
-            "job_id": settlement.job_id,
-            "fence": settlement.fence,
-            "source": settlement.source,
-            "state": settlement.state,
-            "attempt": settlement.attempt,
-            "losses": settlement.losses,
-            "outcome": settlement.outcome,
-            "delay_us": _optional_us(settlement.delay),
-            "result": settlement.result,
-            "error": None if settlement.failure is None else _encoder.encode(settlement.failure).decode(),
-            "reason": settlement.reason,
-        }
+        (
+            settlement.job_id,
+            settlement.fence,
+            settlement.source,
+            settlement.state,
+            settlement.attempt,
+            settlement.losses,
+            settlement.outcome,
+            settlement.result,
+            None if settlement.failure is None else _encoder.encode(settlement.failure).decode(),
+            settlement.reason,
+            None if settlement.delay is None else settlement.delay // MICROSECOND,
+        )
         for settlement in decided
     )
 
 
 def wishes(asked: Iterable[Asked]) -> str:
     """Return *asked* as a document for the query `ask`."""
-    return document(asked)
+    return document((ask.job_id, ask.fence, ask.wish, ask.reason) for ask in asked)
 
 
 def ids(of: Iterable[UUID]) -> str:
     """Return ids as a document."""
     return document(of)
-
-
-def _optional_us(length: timedelta | None) -> int | None:
-    return None if length is None else length // MICROSECOND

@@ -28,14 +28,15 @@ T = TypeVar("T")
 _PACKAGE = "mainspring.store.postgres"
 _CONNECTIONS = 4
 _INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
-_TO_UTC: dict[str, Converter] = dict.fromkeys(_INSTANTS, lambda instant: instant.astimezone(UTC))
+_TO_UTC: dict[str, Converter] = dict.fromkeys(
+    _INSTANTS, lambda column: [None if instant is None else instant.astimezone(UTC) for instant in column]
+)
 
 PLANNED_ANEW = frozenset({"page"})
 """Queries with filters that may be absent: one plan for all cases would be a bad one."""
 
-# Someone else was in the way and nothing was written: run it again. A unique violation means that a key was
-# taken between our look and our write.
-_CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable, errors.UniqueViolation)
+# Someone else was in the way and nothing was written: run it again.
+_CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable)
 
 
 class PostgresDatabase:
@@ -166,6 +167,8 @@ class PostgresDatabase:
                     # The server may have committed without our hearing of it.
                     in_doubt = True
                     self._connections.drop_idle()
+                elif isinstance(error, errors.UniqueViolation):
+                    in_doubt = True
                 elif not isinstance(error, _CONFLICTS):
                     raise translate(error, self._url) from error
                 if self._clock.steady() + pause > give_up:

@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
+import msgspec
+
 from mainspring.clock import MICROSECOND, Clock, SystemClock, microseconds, moment
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.queries import Query, load_queries, split_statements
 from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows
-from mainspring.store.sqlite.errors import is_busy, translated
+from mainspring.store.sqlite.errors import is_busy, is_taken, translated
 from mainspring.store.sqlite.wake import SqliteListener
 
 T = TypeVar("T")
@@ -32,10 +34,10 @@ _PACKAGE = "mainspring.store.sqlite"
 _INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
-    **dict.fromkeys(("id", "job_id", "session"), UUID),
-    **dict.fromkeys(_INSTANTS, moment),
-    "lease": lambda length: length * MICROSECOND,
-    "alive": bool,
+    **dict.fromkeys(("id", "job_id", "session"), lambda column: msgspec.convert(column, list[UUID | None])),
+    **dict.fromkeys(_INSTANTS, lambda column: [None if value is None else moment(value) for value in column]),
+    "lease": lambda column: [length * MICROSECOND for length in column],
+    "alive": lambda column: [bool(value) for value in column],
 }
 
 
@@ -68,8 +70,16 @@ class SqliteDatabase:
         return self.transact(work)
 
     def transact(self, work: Callable[[Runner], T]) -> T:
+        try:
+            return self._transact(work, in_doubt=False)
+        except StoreError as error:
+            if not is_taken(error.__cause__):
+                raise
+        return self._transact(work, in_doubt=True)
+
+    def _transact(self, work: Callable[[Runner], T], *, in_doubt: bool) -> T:
         with self._write_transaction() as connection:
-            return work(_Transaction(connection, self._queries, self._ambient()))
+            return work(_Transaction(connection, self._queries, self._ambient(), in_doubt))
 
     def read(self, query: str, /, **parameters: object) -> list[Row]:
         self._check_usable()
@@ -217,11 +227,14 @@ class SqliteDatabase:
 class _Transaction:
     """Runs named queries inside a transaction that is open already."""
 
-    in_doubt = False  # a commit on a local file is acknowledged or did not happen
-
     def __init__(
-        self, connection: sqlite3.Connection, queries: Mapping[str, Query], ambient: dict[str, object]
+        self,
+        connection: sqlite3.Connection,
+        queries: Mapping[str, Query],
+        ambient: dict[str, object],
+        in_doubt: bool = False,
     ) -> None:
+        self.in_doubt = in_doubt
         self._connection = connection
         self._queries = queries
         self._ambient = ambient

@@ -24,6 +24,12 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _kind(error) == sqlite3.SQLITE_BUSY
 
 
+def is_taken(error: BaseException | None) -> bool:
+    """Return whether a value that must be unique was there already."""
+    taken = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
+    return isinstance(error, sqlite3.IntegrityError) and error.sqlite_errorcode in taken
+
+
 def _kind(error: sqlite3.Error) -> int:
     # The low byte is the kind; the rest are details, such as that the file is busy because it is being recovered.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF

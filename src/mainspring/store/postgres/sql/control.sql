@@ -17,25 +17,24 @@ FOR UPDATE;
 -- name: ask
 UPDATE mainspring.jobs AS job
 SET wish = asked.wish, reason = asked.reason
-FROM json_to_recordset(CAST(:wishes AS json)) AS asked (job_id uuid, fence bigint, wish text, reason text)
+FROM (
+    SELECT CAST(fields ->> 0 AS uuid) AS job_id, CAST(fields ->> 1 AS bigint) AS fence,
+           fields ->> 2 AS wish, fields ->> 3 AS reason
+    FROM jsonb_array_elements(CAST(:wishes AS jsonb)) AS wished (fields)
+) AS asked
 WHERE job.id = asked.job_id AND job.fence = asked.fence
 RETURNING job.id;
 
 -- The attempt that ended the job becomes history, for a next one will take its place on the row.
 -- name: replay
 WITH {clock},
-decided AS (
-    SELECT *, (extract(epoch FROM now) * 1000000)::bigint + delay_us AS due_us
-    FROM clock, json_to_recordset(CAST(:settlements AS json)) AS decision (
-        job_id uuid, fence bigint, source text, state text, attempt integer, losses integer,
-        reason text, delay_us bigint)
-),
+{decided},
 gone AS (
     DELETE FROM mainspring.jobs_done AS done
-    USING decided
+    USING decided, clock
     WHERE done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
     RETURNING done.*, decided.state AS new_state, decided.attempt AS new_attempt, decided.losses AS new_losses,
-              decided.reason AS new_reason, decided.due_us
+              decided.reason AS new_reason, now_us + decided.delay_us AS due_us
 ),
 kept AS (
     INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)

@@ -1,12 +1,7 @@
 -- Each settlement names the state and the fence that it was decided on: zero rows means that it came too late.
 -- name: settle_done
 WITH {clock},
-decided AS (
-    SELECT *
-    FROM json_to_recordset(CAST(:settlements AS json)) AS decision (
-        job_id uuid, fence bigint, source text, state text, attempt integer, losses integer,
-        outcome text, result text, error text, reason text)
-),
+{decided},
 gone AS (
     DELETE FROM mainspring.jobs AS job
     USING decided
@@ -26,15 +21,11 @@ RETURNING id;
 
 -- name: settle_again
 WITH {clock},
-decided AS (
-    SELECT *, (extract(epoch FROM now) * 1000000)::bigint + delay_us AS due_us
-    FROM clock, json_to_recordset(CAST(:settlements AS json)) AS decision (
-        job_id uuid, fence bigint, source text, state text, attempt integer, losses integer,
-        outcome text, error text, reason text, delay_us bigint)
-),
+{decided},
 held AS (
-    SELECT decided.*, job.queue, job.session, job.started_at, job.attempt AS number, job.wish, job.reason AS wished
-    FROM decided JOIN mainspring.jobs AS job
+    SELECT decided.*, now_us + delay_us AS due_us, job.queue, job.session, job.started_at,
+           job.attempt AS number, job.wish, job.reason AS wished
+    FROM clock, decided JOIN mainspring.jobs AS job
         ON job.id = decided.job_id AND job.state = decided.source AND job.fence = decided.fence
     ORDER BY job.id
     FOR UPDATE OF job
@@ -42,7 +33,7 @@ held AS (
 kept AS (
     INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
     SELECT job_id, fence, number, session, started_at, now, outcome, error
-    FROM held
+    FROM held, clock
     WHERE outcome IS NOT NULL
 )
 UPDATE mainspring.jobs AS job

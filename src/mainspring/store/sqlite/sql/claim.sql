@@ -2,8 +2,8 @@
 -- name: claim
 UPDATE mainspring_jobs
 SET state = 'running', session = :session, started_at = :now, fence = fence + 1, attempt = attempt + 1
-WHERE id IN (
-    SELECT id
+WHERE rowid IN (
+    SELECT rowid
     FROM mainspring_jobs
     WHERE state = 'ready' AND queue = :queue
       AND EXISTS (
@@ -13,4 +13,4 @@ WHERE id IN (
     ORDER BY rank
     LIMIT :limit
 )
-RETURNING rank, {live};
+RETURNING {claimed};

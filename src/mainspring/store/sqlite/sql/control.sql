@@ -15,8 +15,7 @@ ORDER BY id;
 UPDATE mainspring_jobs
 SET wish = asked.wish, reason = asked.reason
 FROM (
-    SELECT value ->> 'job_id' AS job_id, value ->> 'fence' AS fence,
-           value ->> 'wish' AS wish, value ->> 'reason' AS reason
+    SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS wish, value ->> 3 AS reason
     FROM json_each(:wishes)
 ) AS asked
 WHERE mainspring_jobs.id = asked.job_id AND mainspring_jobs.fence = asked.fence
@@ -24,22 +23,24 @@ RETURNING id;
 
 -- The attempt that ended the job becomes history, for a next one will take its place on the row.
 -- name: replay
+WITH {decided}
 INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
 SELECT done.id, done.fence, done.attempt, done.session, done.started_at, done.finished_at, done.outcome, done.error
-FROM json_each(:settlements) CROSS JOIN mainspring_jobs_done AS done
-    ON done.id = value ->> 'job_id' AND done.state = value ->> 'source' AND done.fence = value ->> 'fence'
+FROM decided CROSS JOIN mainspring_jobs_done AS done
+    ON done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
 WHERE done.outcome IS NOT NULL;
 
+WITH {decided}
 INSERT INTO mainspring_jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error)
-SELECT done.id, task, queue, payload, priority, ((100 - priority) << 53) + :now + (value ->> 'delay_us'),
-       value ->> 'state', :now + (value ->> 'delay_us'), created_at, done.key, value ->> 'attempt',
-       value ->> 'losses', done.fence, value ->> 'reason', error
-FROM json_each(:settlements) CROSS JOIN mainspring_jobs_done AS done
-    ON done.id = value ->> 'job_id' AND done.state = value ->> 'source' AND done.fence = value ->> 'fence'
+SELECT done.id, task, queue, payload, priority, ((100 - priority) << 53) + :now + decided.delay_us,
+       decided.state, :now + decided.delay_us, created_at, done.key, decided.attempt,
+       decided.losses, done.fence, decided.reason, done.error
+FROM decided CROSS JOIN mainspring_jobs_done AS done
+    ON done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
 WHERE TRUE
 RETURNING id, queue;
 
 DELETE FROM mainspring_jobs_done
-WHERE id IN (SELECT value ->> 'job_id' FROM json_each(:settlements))
+WHERE id IN (SELECT value ->> 0 FROM json_each(:settlements))
   AND EXISTS (SELECT 1 FROM mainspring_jobs AS job WHERE job.id = mainspring_jobs_done.id);

@@ -2,36 +2,37 @@
 -- Differs from PostgreSQL: SQLite has no data-modifying CTE, so a query may be several statements of one
 -- transaction.
 -- name: settle_done
+WITH {decided}
 INSERT INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
     session, started_at, reason, error, finished_at, outcome, result)
-SELECT job.id, job.task, job.queue, job.payload, job.priority, value ->> 'state', job.run_at, job.created_at,
-       job.key, value ->> 'attempt', value ->> 'losses', job.fence, job.session, job.started_at,
-       coalesce(value ->> 'reason', job.reason), coalesce(value ->> 'error', job.error),
-       :now, value ->> 'outcome', value ->> 'result'
-FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
-    ON job.id = value ->> 'job_id' AND job.state = value ->> 'source' AND job.fence = value ->> 'fence'
+SELECT job.id, job.task, job.queue, job.payload, job.priority, decided.state, job.run_at, job.created_at,
+       job.key, decided.attempt, decided.losses, job.fence, job.session, job.started_at,
+       coalesce(decided.reason, job.reason), coalesce(decided.error, job.error),
+       :now, decided.outcome, decided.result
+FROM decided CROSS JOIN mainspring_jobs AS job
+    ON job.id = decided.job_id AND job.state = decided.source AND job.fence = decided.fence
 WHERE TRUE
 RETURNING id;
 
 DELETE FROM mainspring_jobs
-WHERE id IN (
-    SELECT job.id
-    FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
-        ON job.id = value ->> 'job_id' AND job.state = value ->> 'source' AND job.fence = value ->> 'fence'
-);
+WHERE id IN (SELECT value ->> 0 FROM json_each(:settlements))
+  AND EXISTS (SELECT 1 FROM mainspring_jobs_done AS done WHERE done.id = mainspring_jobs.id);
 
 -- name: settle_again
-SELECT job.id, job.queue, value ->> 'state' AS state, job.wish, job.reason AS wished
-FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
-    ON job.id = value ->> 'job_id' AND job.state = value ->> 'source' AND job.fence = value ->> 'fence';
+WITH {decided}
+SELECT job.id, job.queue, decided.state, job.wish, job.reason AS wished
+FROM decided CROSS JOIN mainspring_jobs AS job
+    ON job.id = decided.job_id AND job.state = decided.source AND job.fence = decided.fence;
 
+WITH {decided}
 INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
-SELECT job.id, job.fence, job.attempt, job.session, job.started_at, :now, value ->> 'outcome', value ->> 'error'
-FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
-    ON job.id = value ->> 'job_id' AND job.state = value ->> 'source' AND job.fence = value ->> 'fence'
-WHERE value ->> 'outcome' IS NOT NULL;
+SELECT job.id, job.fence, job.attempt, job.session, job.started_at, :now, decided.outcome, decided.error
+FROM decided CROSS JOIN mainspring_jobs AS job
+    ON job.id = decided.job_id AND job.state = decided.source AND job.fence = decided.fence
+WHERE decided.outcome IS NOT NULL;
 
+WITH {decided}
 UPDATE mainspring_jobs
 SET state = decided.state,
     attempt = decided.attempt,
@@ -43,12 +44,7 @@ SET state = decided.state,
     session = NULL,
     started_at = NULL,
     wish = NULL
-FROM (
-    SELECT value ->> 'job_id' AS job_id, value ->> 'source' AS source, value ->> 'fence' AS fence,
-           value ->> 'state' AS state, value ->> 'attempt' AS attempt, value ->> 'losses' AS losses,
-           value ->> 'error' AS error, value ->> 'reason' AS reason, value ->> 'delay_us' AS delay_us
-    FROM json_each(:settlements)
-) AS decided
+FROM decided
 WHERE mainspring_jobs.id = decided.job_id
   AND mainspring_jobs.state = decided.source
   AND mainspring_jobs.fence = decided.fence;

@@ -1,0 +1,48 @@
+-- Pieces that several queries share; {live} in a query stands for the piece of that name.
+-- name: live
+id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
+wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome, CAST(NULL AS text) AS result
+
+-- name: done
+id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
+CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result
+
+-- What claim can't know beforehand, its place first.
+-- name: claimed
+rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, started_at, reason, error
+
+-- A statement reads the clock once, so that all its rows agree. Tests pass a time of their own as :now.
+-- name: clock
+clock AS MATERIALIZED (
+    SELECT now, (extract(epoch FROM now) * 1000000)::bigint AS now_us
+    FROM (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now) AS reading
+)
+
+-- name: decided
+decided AS MATERIALIZED (
+    SELECT CAST(fields ->> 0 AS uuid) AS job_id, CAST(fields ->> 1 AS bigint) AS fence, fields ->> 2 AS source,
+           fields ->> 3 AS state, CAST(fields ->> 4 AS integer) AS attempt, CAST(fields ->> 5 AS integer) AS losses,
+           fields ->> 6 AS outcome, fields ->> 7 AS result, fields ->> 8 AS error, fields ->> 9 AS reason,
+           CAST(fields ->> 10 AS bigint) AS delay_us
+    FROM jsonb_array_elements(CAST(:settlements AS jsonb)) AS settlement (fields)
+)
+
+-- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
+-- jobs enqueued together, which are due in the same microsecond, keep their order.
+-- name: insert_jobs
+WITH {clock},
+asked AS MATERIALIZED (
+    SELECT CAST(fields ->> 0 AS uuid) AS id, fields ->> 1 AS task, fields ->> 2 AS queue, fields ->> 3 AS payload,
+           CAST(fields ->> 4 AS smallint) AS priority, fields ->> 5 AS key,
+           coalesce(CAST(fields ->> 6 AS bigint), now_us + CAST(fields ->> 7 AS bigint)) AS due_us,
+           :first + position AS position
+    FROM clock, jsonb_array_elements(CAST(:jobs AS jsonb)) WITH ORDINALITY AS job (fields, position)
+)
+INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key)
+SELECT id, task, queue, payload, priority,
+       ((100 - priority)::bigint << 53) + due_us + position,
+       CASE WHEN due_us <= now_us THEN 'ready' ELSE 'scheduled' END,
+       timestamptz 'epoch' + due_us * interval '1 microsecond',
+       now,
+       key
+FROM asked, clock

@@ -1,0 +1,40 @@
+-- Pieces that several queries share; {live} in a query stands for the piece of that name.
+-- name: live
+id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
+wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result
+
+-- name: done
+id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
+NULL AS wish, reason, error, finished_at, outcome, result
+
+-- What claim can't know beforehand, its place first.
+-- name: claimed
+rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, started_at, reason, error
+
+-- name: decided
+decided AS MATERIALIZED (
+    SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS source, value ->> 3 AS state,
+           value ->> 4 AS attempt, value ->> 5 AS losses, value ->> 6 AS outcome, value ->> 7 AS result,
+           value ->> 8 AS error, value ->> 9 AS reason, value ->> 10 AS delay_us
+    FROM json_each(:settlements)
+)
+
+-- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
+-- jobs enqueued together, which are due in the same microsecond, keep their order.
+-- name: insert_jobs
+WITH asked AS MATERIALIZED (
+    SELECT value ->> 0 AS id, value ->> 1 AS task, value ->> 2 AS queue, value ->> 3 AS payload,
+           value ->> 4 AS priority, value ->> 5 AS key,
+           coalesce(value ->> 6, :now + (value ->> 7)) AS due_us,
+           :first + json_each.key AS position
+    FROM json_each(:jobs)
+)
+INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key)
+SELECT id, task, queue, payload, priority,
+       ((100 - priority) << 53) + due_us + position,
+       CASE WHEN due_us <= :now THEN 'ready' ELSE 'scheduled' END,
+       due_us,
+       :now,
+       key
+FROM asked
+WHERE TRUE
