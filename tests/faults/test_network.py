@@ -99,7 +99,7 @@ def test_a_settle_whose_reply_is_lost_is_not_taken_for_stale(
     proxy: FaultyProxy, remote: SqlStore, local: SqlStore, outcome: Succeeded | Returned
 ) -> None:
     job = claimed_job(remote)
-    proxy.lose_reply_to(b"INSERT INTO mainspring.jobs_done" if isinstance(outcome, Succeeded) else b"COMMIT")
+    proxy.lose_reply_to(b"INSERT INTO mainspring.jobs_done" if isinstance(outcome, Succeeded) else b"COMMIT\0")
 
     assert remote.settle([settle(job, outcome)]) == {job.id}
 

@@ -189,7 +189,7 @@ class ReferenceStore:
             attempt=settlement.attempt,
             losses=settlement.losses,
             error=_error(settlement) or job.error,
-            reason=settlement.reason,
+            reason=settlement.reason or (job.reason if settlement.outcome else None),
             run_at=due,
             session=None,
             started_at=None,

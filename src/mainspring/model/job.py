@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
 from uuid import UUID
 
@@ -54,6 +54,9 @@ class Wish(StrEnum):
     PAUSE = "pause"
 
 
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     """A request that is not stored yet. `payload` is what `payload.encode_call` made.
 
@@ -77,6 +80,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {self.priority!r}")
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {self.run_at!r}")
+        if self.run_at is not None and not _EARLIEST <= self.run_at <= _LATEST:
+            raise InvalidValue(f"expected run_at to lie between 1970 and 2200, got: {self.run_at!r}")
         duration(self.delay, "delay")
         if self.key is not None:
             _check_key(self.key)

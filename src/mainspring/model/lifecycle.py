@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.errors import IllegalMove
+from mainspring.model.duration import duration
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.outcome import (
     Cancelled,
@@ -74,6 +75,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.state not in MOVES[self.source]:
             raise IllegalMove(self.source, self.state)
+        if self.delay is not None:
+            duration(self.delay, "delay")
         if self.reason is not None:
             msgspec.structs.force_setattr(self, "reason", storable(self.reason))
 
@@ -101,7 +104,16 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
         raise IllegalMove(job.state, outcome.name)
     match outcome:
         case Succeeded(result):
-            return _move(job, SUCCEEDED, outcome=outcome.name, result=result)
+            return Settlement(
+                job_id=job.id,
+                fence=job.fence,
+                source=RUNNING,
+                state=SUCCEEDED,
+                attempt=job.attempt,
+                losses=job.losses,
+                outcome=outcome.name,
+                result=result,
+            )
         case Failed(failure, retryable) | TimedOut(failure, retryable):
             if retryable and retry.allows(job.attempt):
                 delay = retry.delay(job.attempt, jitter)

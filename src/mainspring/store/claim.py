@@ -13,6 +13,8 @@ _rank = itemgetter(0)
 
 def claim(db: Database, session: UUID, queue: str, limit: int) -> list[Job]:
     """See `protocol.Claims.claim`."""
+    if limit < 1:
+        return []
     claimed = db.run("claim", session=session, queue=queue, limit=limit)
     # Neither database promises an order for RETURNING.
     claimed.sort(key=_rank)
@@ -23,6 +25,7 @@ def claim(db: Database, session: UUID, queue: str, limit: int) -> list[Job]:
             session, started_at, None, reason, error, None, None, None,
         )
         for (
-            _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, started_at, reason, error,
+            _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
+            started_at, reason, error,
         ) in claimed
     ]  # fmt: skip

@@ -34,7 +34,8 @@ def resume(db: Database, ids: Collection[UUID]) -> dict[UUID, JobState]:
 
 def replay(db: Database, ids: Collection[UUID], reason: str | None) -> dict[UUID, JobState]:
     """See `protocol.Controls.replay`."""
-    topics = db.transact(lambda tx: _replay(tx, ids, reason))
+    fences: dict[UUID, int] = {}
+    topics = db.transact(lambda tx: _replay(tx, ids, reason, fences))
     db.wake(topics)
     return _states(db, ids)
 
@@ -54,8 +55,10 @@ def _decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[
     return topics
 
 
-def _replay(tx: Runner, ids: Collection[UUID], reason: str | None) -> set[str]:
+def _replay(tx: Runner, ids: Collection[UUID], reason: str | None, fences: dict[UUID, int]) -> set[str]:
     dead = [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids))]
+    # *fences* remembers what the first try saw: after a lost reply a job that has run since was replayed already.
+    dead = [job for job in dead if fences.setdefault(job.id, job.fence) == job.fence]
     # A key that an unfinished job holds by now stays with that job; the dead one stays dead. The same goes for
     # two dead jobs with one key: the first lives.
     taken = {key for key, _ in tx.run("holders", keys=rows.document({job.key for job in dead if job.key}))}

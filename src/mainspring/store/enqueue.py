@@ -26,7 +26,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
         refused = db.attempt(lambda runner: _insert(runner, jobs))
     else:
         refused = db.transact(lambda tx: _insert_in_chunks(tx, jobs))
-    db.wake({DUE if job.run_at or job.delay else job.queue for job in jobs})
+    db.wake({topic for job in jobs for topic in _topics(job)})
     if not refused:
         return [job.id for job in jobs]
     standing = _stand_ins(db, refused)
@@ -77,6 +77,12 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
             return standing
         refused = db.attempt(partial(_insert, jobs=left))
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
+
+
+def _topics(job: NewJob) -> tuple[str, ...]:
+    if job.run_at is not None:
+        return DUE, job.queue  # the database's clock says whether that time has come
+    return (DUE,) if job.delay else (job.queue,)
 
 
 def _check_distinct(jobs: Sequence[NewJob]) -> None:

@@ -36,4 +36,4 @@ def counts(db: Database) -> dict[str, dict[JobState, int]]:
 
 def attempts(db: Database, job_id: UUID) -> list[Attempt]:
     """See `protocol.Inspects.attempts`."""
-    return [Attempt(*row) for row in db.read("attempts", job_id=job_id)]
+    return [Attempt(*row) for row in db.read("attempts", ids=rows.ids([job_id]))]

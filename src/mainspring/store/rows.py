@@ -90,6 +90,21 @@ def settlements(decided: Iterable[Settlement]) -> str:
     )
 
 
+def endings(decided: Iterable[Settlement]) -> str:
+    """Return *decided*, which all end alike, as a document for the query `settle_done`."""
+    return document(
+        (
+            settlement.job_id,
+            settlement.fence,
+            settlement.result,
+            settlement.losses,
+            None if settlement.failure is None else _encoder.encode(settlement.failure).decode(),
+            settlement.reason,
+        )
+        for settlement in decided
+    )
+
+
 def wishes(asked: Iterable[Asked]) -> str:
     """Return *asked* as a document for the query `ask`."""
     return document((ask.job_id, ask.fence, ask.wish, ask.reason) for ask in asked)

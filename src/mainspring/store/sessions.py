@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from mainspring.model.session import Beat, NewSession, Session
-from mainspring.store.database import Database
+from mainspring.store.database import Database, Runner
 
 
 def open_session(db: Database, session: NewSession) -> None:
@@ -30,7 +30,15 @@ def beat(db: Database, session: UUID, holding: Mapping[UUID, int]) -> Beat:
 
 def close_session(db: Database, session: UUID) -> bool:
     """See `protocol.Sessions.close_session`."""
-    return bool(db.run("close_session", session=session))
+    return db.transact(lambda tx: _close(tx, session))
+
+
+def _close(tx: Runner, session: UUID) -> bool:
+    # The lock waits for a claim that is under way, and only a statement that begins after it sees what was claimed.
+    known = tx.run("lock_session", session=session)
+    closed = tx.run("close_session", session=session)
+    # After a lost reply the session may be gone because the first try closed it.
+    return bool(closed) or (tx.in_doubt and not known)
 
 
 def sessions(db: Database) -> list[Session]:

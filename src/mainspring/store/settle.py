@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from mainspring.model import lifecycle
@@ -21,9 +22,10 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
     """See `protocol.Settles.settle`."""
     if not settlements:
         return set()
-    if all(settlement.state.final for settlement in settlements):
+    if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final:
         # The common case, and one statement: no transaction to open and close around it.
-        return db.attempt(lambda runner: _finish(runner, settlements))
+        ((ending, alike),) = endings.items()
+        return db.attempt(lambda runner: _finish(runner, ending, alike))
     settled, topics = db.transact(lambda tx: apply(tx, settlements))
     db.wake(topics)
     return settled
@@ -31,9 +33,11 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
 
 def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set[str]]:
     """Write *settlements* in the transaction *tx*; return the ids that moved and the topics to wake afterwards."""
-    final = [settlement for settlement in settlements if settlement.state.final]
+    settled: set[UUID] = set()
+    for ending, alike in _by_ending(settlements).items():
+        if ending.state.final:
+            settled |= _finish(tx, ending, alike)
     again = [settlement for settlement in settlements if not settlement.state.final]
-    settled = _finish(tx, final) if final else set()
     if not again:
         return settled, set()
     moved = tx.run("settle_again", settlements=rows.settlements(_in_lock_order(again)))
@@ -42,29 +46,46 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
 
 
+class _Ending(NamedTuple):
+    """What a batch of jobs that end alike has in common."""
+
+    source: JobState
+    state: JobState
+    outcome: str | None
+
+
+def _by_ending(settlements: Sequence[Settlement]) -> dict[_Ending, list[Settlement]]:
+    groups: dict[tuple[JobState, JobState, str | None], list[Settlement]] = {}
+    for settlement in settlements:
+        groups.setdefault((settlement.source, settlement.state, settlement.outcome), []).append(settlement)
+    return {_Ending(*ending): alike for ending, alike in groups.items()}
+
+
 def _topic(queue: str, state: JobState) -> str:
     return DUE if state in (JobState.SCHEDULED, JobState.RETRYING) else queue
 
 
-def _finish(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:
-    finished = runner.run("settle_done", settlements=rows.settlements(_in_lock_order(settlements)))
-    return {job_id for (job_id,) in finished} | _settled_before(runner, settlements)
+def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement]) -> set[UUID]:
+    document = rows.endings(_in_lock_order(alike))
+    finished = runner.run("settle_done", settlements=document, **ending._asdict())
+    return {job_id for (job_id,) in finished} | _settled_before(runner, alike)
 
 
 def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:
     """Return the ids of those that an earlier try of this call settled, when its reply was lost."""
     if not runner.in_doubt:
         return set()
+    history = runner.run("attempts", ids=rows.ids(settlement.job_id for settlement in settlements))
+    past = {(job_id, fence, outcome) for job_id, fence, _, _, _, _, outcome, _ in history}
     return {
         settlement.job_id
         for settlement in settlements
-        for _, fence, _, _, _, _, outcome, _ in runner.run("attempts", job_id=settlement.job_id)
-        if outcome is not None and (fence, outcome) == (settlement.fence, settlement.outcome)
+        if settlement.outcome and (settlement.job_id, settlement.fence, settlement.outcome) in past
     }
 
 
 def _in_lock_order(settlements: Sequence[Settlement]) -> list[Settlement]:
-    # Two writers that lock the same rows in the same order can't deadlock.
+    # Two writers that lock the same rows in the same order seldom deadlock; where they do, the database tells one.
     return sorted(settlements, key=attrgetter("job_id"))
 
 

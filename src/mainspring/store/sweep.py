@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mainspring.model import lifecycle
+from mainspring.model.duration import duration
 from mainspring.model.outcome import Lost
 from mainspring.store.database import Database, Runner
 from mainspring.store.protocol import Promoted
@@ -49,12 +50,15 @@ def _reap_one(tx: Runner) -> tuple[int, set[str]] | None:
 
 def prune(db: Database, age: timedelta) -> int:
     """See `protocol.Sweeps.prune`."""
+    duration(age, "age")
+    # Jobs first: a replay brings back the attempt of its day, which must then still have its place.
+    pruned = _prune(db, "prune_jobs", age)
     _prune(db, "prune_attempts", age)
-    return _prune(db, "prune_jobs", age)
+    return pruned
 
 
 def _prune(db: Database, query: str, age: timedelta) -> int:
     total = 0
-    while pruned := sum(row[0] for row in db.run(query, age=age, limit=PRUNE_BATCH)):
-        total += pruned
+    while (gone := db.run(query, age=age, limit=PRUNE_BATCH)) and gone[0][0] is not None:
+        total += sum(row[0] for row in gone)
     return total

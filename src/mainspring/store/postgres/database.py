@@ -7,11 +7,13 @@ call can run on any connection, and a pooler in transaction mode may sit in betw
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import psycopg
 from psycopg import errors
+from psycopg.pq import TransactionStatus
 
 from mainspring.clock import Clock, SystemClock, random_bits
 from mainspring.errors import StoreReadOnly
@@ -27,6 +29,7 @@ T = TypeVar("T")
 
 _PACKAGE = "mainspring.store.postgres"
 _CONNECTIONS = 4
+_MIGRATION_PATIENCE = 600.0
 _INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
 _TO_UTC: dict[str, Converter] = dict.fromkeys(
     _INSTANTS, lambda column: [None if instant is None else instant.astimezone(UTC) for instant in column]
@@ -70,13 +73,13 @@ class PostgresDatabase:
 
     def transact(self, work: Callable[[Runner], T]) -> T:
         def in_transaction(session: _Session) -> T:
-            with session.connection.transaction():
+            with _transaction(session.connection):
                 return work(session)
 
         return self._persist(in_transaction)
 
     def wake(self, topics: Collection[str]) -> None:
-        # A pooler in transaction mode would deliver to nobody, so then there is only polling.
+        # Nobody can listen through a pooler in transaction mode, so where there is one, there is only polling.
         if topics and not self._pooled:
             self._waker.wake(topics)
 
@@ -93,7 +96,7 @@ class PostgresDatabase:
 
     def apply(self, migrations: Sequence[Migration]) -> list[Migration]:
         def in_transaction(session: _Session) -> list[Migration]:
-            with session.connection.transaction():
+            with _transaction(session.connection):
                 session.run("lock_migrations")
                 session.connection.execute(
                     "CREATE SCHEMA IF NOT EXISTS mainspring; CREATE TABLE IF NOT EXISTS mainspring.schema "
@@ -107,7 +110,7 @@ class PostgresDatabase:
                 session.run("open_days")
                 return missing
 
-        return self._persist(in_transaction)
+        return self._persist(in_transaction, patience=_MIGRATION_PATIENCE)
 
     def probe(self) -> Probe:
         asked, ((version, *settings, read_only, clock),) = self._clock.now(), self.read("probe")
@@ -151,13 +154,13 @@ class PostgresDatabase:
         except psycopg.Error as error:
             raise translate(error, self._url) from error
 
-    def _persist(self, work: Callable[[_Session], T]) -> T:
+    def _persist(self, work: Callable[[_Session], T], *, patience: float | None = None) -> T:
         """Call *work* until it succeeds, fails for good, or the deadline passes."""
-        give_up = self._clock.steady() + self._deadline
+        give_up = self._clock.steady() + max(self._deadline, patience or 0)
         in_doubt = False
         for pause in _pauses():
             try:
-                expires = min(give_up, self._clock.steady() + self._patience)
+                expires = min(give_up, self._clock.steady() + (patience or self._patience))
                 with self._connections.borrow(expires, self._clock) as connection:
                     return work(self._session(connection, in_doubt))
             except psycopg.Error as error:
@@ -182,6 +185,24 @@ class PostgresDatabase:
 
     def _open_days(self) -> None:
         self.run("open_days")
+
+
+@contextmanager
+def _transaction(connection: DeadlineConnection) -> Iterator[None]:
+    """Open a transaction around a block.
+
+    The server ends it when we fall silent: a node that is cut off would else hold its row locks until TCP gives up,
+    and every other node would skip those rows for hours.
+    """
+    connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '10s'")
+    try:
+        yield
+    except BaseException:
+        if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
 
 
 class _Session:

@@ -8,8 +8,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from mainspring.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 
-# Shutting down, crashed, starting up, out of connections; or we talk to a primary that became a standby.
-_TRANSIENT = ("57P01", "57P02", "57P03", "53300", "25006")
+# Shutting down, crashed, starting up, idle for too long, out of connections; or we talk to a primary that became
+# a standby.
+_TRANSIENT = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "25006")
 
 
 def connection_lost(error: psycopg.Error) -> bool:
@@ -27,7 +28,8 @@ def no_partition(error: psycopg.Error) -> bool:
 
 def translate(error: psycopg.Error, url: str) -> StoreError:
     """Return our own error for *error*, in one sentence with the way out."""
-    reason = " ".join(str(error).split())
+    # The details of an error quote rows, and so the arguments of jobs.
+    reason = " ".join((error.diag.message_primary or str(error)).split())
     if error.sqlstate == "25006":
         return StoreReadOnly("the server is read-only (a standby?); point the address at the primary")
     if isinstance(error, errors.DiskFull):

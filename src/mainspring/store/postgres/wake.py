@@ -56,7 +56,7 @@ class Waker:
                 connection = connection or self._connect()
                 connection.expires = self._clock.steady() + _PATIENCE
                 connection.execute(self._notify.encode(), {"topics": document(topics)})
-            except (psycopg.Error, MainspringError):
+            except Exception:  # noqa: BLE001 - whatever went wrong, the next hint must find this thread alive
                 # A lost hint costs no more than one poll interval; what counts is not to hammer a sick server.
                 _close(connection)
                 connection = None

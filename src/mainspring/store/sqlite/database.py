@@ -31,6 +31,8 @@ from mainspring.store.sqlite.wake import SqliteListener
 T = TypeVar("T")
 
 _PACKAGE = "mainspring.store.sqlite"
+_IDLE_READERS = 4
+_SYNCHRONOUS = {"normal": 1, "full": 2, "extra": 3}
 _INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
@@ -88,7 +90,7 @@ class SqliteDatabase:
             try:
                 return _Transaction(connection, self._queries, self._ambient()).run(query, **parameters)
             finally:
-                self._readers.append(connection)
+                self._keep_reader(connection)
 
     def wake(self, topics: Collection[str]) -> None:
         for listener in tuple(self._listeners):
@@ -170,6 +172,8 @@ class SqliteDatabase:
         if self._patiently(connection, "PRAGMA journal_mode = WAL").fetchone() != ("wal",):
             raise StoreError(f"SQLite can't use its write-ahead log for {self._path}; is it on a network drive?")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        if connection.execute("PRAGMA synchronous").fetchone() != (_SYNCHRONOUS[self._synchronous],):
+            raise StoreError(f"SQLite refused synchronous={self._synchronous} for {self._path}")
         connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA temp_store = MEMORY")
 
@@ -213,6 +217,12 @@ class SqliteDatabase:
             return self._readers.pop()
         except IndexError:
             return self._connect()
+
+    def _keep_reader(self, connection: sqlite3.Connection) -> None:
+        if self._closed or len(self._readers) >= _IDLE_READERS:
+            connection.close()
+        else:
+            self._readers.append(connection)
 
     def _ambient(self) -> dict[str, object]:
         return {"now": microseconds(self._teller.now()), "steady": int(self._teller.steady() * 1_000_000)}

@@ -6,8 +6,12 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection
 
-_LOOK_EVERY = 0.005
-"""Seconds between looks at the change counter: a look costs some 10 µs, so this is well under 1 % of a core."""
+from mainspring.clock import SystemClock
+
+_BUSY_LOOK, _IDLE_LOOK = 0.005, 0.025
+"""Seconds between looks at the change counter, while other processes write and when none has for a while."""
+
+_BUSY_FOR = 1.0
 
 
 class SqliteListener:
@@ -20,7 +24,9 @@ class SqliteListener:
         self._topics = frozenset(topics)
         self._forget = forget
         self._heard = threading.Event()
+        self._clock = SystemClock()
         self._seen = self._changes()
+        self._changed_at = 0.0
 
     def hear(self, topics: Collection[str]) -> None:
         """Take note of a wake from this process; called by any thread."""
@@ -28,14 +34,15 @@ class SqliteListener:
             self._heard.set()
 
     def wait(self, timeout: float) -> bool:
-        remaining = timeout
-        while True:
-            if self._heard.wait(min(remaining, _LOOK_EVERY)) or self._changed():
-                self._heard.clear()
+        give_up = self._clock.steady() + timeout
+        while (remaining := give_up - self._clock.steady()) > 0:
+            busy = self._clock.steady() - self._changed_at < _BUSY_FOR
+            heard = self._heard.wait(min(remaining, _BUSY_LOOK if busy else _IDLE_LOOK))
+            self._heard.clear()
+            # Looked at in any case: the commit that we heard of is not to be news a second time.
+            if self._changed() or heard:
                 return True
-            remaining -= _LOOK_EVERY
-            if remaining <= 0:
-                return False
+        return False
 
     def close(self) -> None:
         self._forget(self)
@@ -44,6 +51,8 @@ class SqliteListener:
     def _changed(self) -> bool:
         changes = self._changes()
         changed, self._seen = changes != self._seen, changes
+        if changed:
+            self._changed_at = self._clock.steady()
         return changed
 
     def _changes(self) -> int:

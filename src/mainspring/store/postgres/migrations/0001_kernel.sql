@@ -106,25 +106,29 @@ BEGIN
     END LOOP;
 END $$;
 
--- Drop the days of *parent* before *first*, and say how many rows went with them.
-CREATE FUNCTION mainspring.drop_days(parent text, first date) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Drop the oldest day of *parent* before *first*, and say how many rows went with it: NULL when there is none left.
+-- One day a transaction, counted before anything is locked, and by estimate when that would take long.
+CREATE FUNCTION mainspring.drop_day(parent text, first date) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    child   text;
-    rows    bigint;
-    dropped bigint := 0;
+    child    text;
+    estimate real;
+    dropped  bigint;
 BEGIN
-    -- Dropping locks the parent for a moment; rather give up, and be called again, than queue all settles behind us.
-    PERFORM set_config('lock_timeout', '2s', true);
-    FOR child IN
-        SELECT relname
-        FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-        WHERE inhparent = to_regclass(format('mainspring.%I', parent))
-          AND right(relname, 8) < to_char(first, 'YYYYMMDD')
-        ORDER BY relname
-    LOOP
-        EXECUTE format('SELECT count(*) FROM mainspring.%I', child) INTO rows;
-        EXECUTE format('DROP TABLE mainspring.%I', child);
-        dropped := dropped + rows;
-    END LOOP;
-    RETURN dropped;
+    PERFORM pg_advisory_xact_lock(hashtext('mainspring.drop_day'));
+    SELECT relname, reltuples INTO child, estimate
+    FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    WHERE inhparent = to_regclass(format('mainspring.%I', parent))
+      AND right(relname, 8) < to_char(first, 'YYYYMMDD')
+    ORDER BY relname
+    LIMIT 1;
+    IF child IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF estimate < 1000000 THEN
+        EXECUTE format('SELECT count(*) FROM mainspring.%I', child) INTO dropped;
+    END IF;
+    -- Dropping locks the parent; rather give up soon, and be called again, than queue all settles behind us.
+    PERFORM set_config('lock_timeout', '200ms', true);
+    EXECUTE format('DROP TABLE mainspring.%I', child);
+    RETURN coalesce(dropped, estimate::bigint);
 END $$;

@@ -38,7 +38,8 @@ gone AS (
 ),
 kept AS (
     INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
-    SELECT id, fence, attempt, session, started_at, finished_at, outcome, error
+    SELECT id, fence, attempt, session, started_at, finished_at, outcome,
+           CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END
     FROM gone
     WHERE outcome IS NOT NULL
 )

@@ -1,8 +1,10 @@
 -- name: enqueue
 {insert_jobs};
 
+-- In the order of keys, so that two batches with the same keys do not wait for each other in a circle.
 -- name: enqueue_unless_taken
 {insert_jobs}
+ORDER BY key
 ON CONFLICT DO NOTHING
 RETURNING id;
 

@@ -43,14 +43,14 @@ GROUP BY queue, state;
 -- name: attempts
 SELECT job_id, fence, number, session, started_at, finished_at, outcome, error
 FROM mainspring.attempts
-WHERE job_id = :job_id
+WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
 UNION ALL
 SELECT id, fence, attempt, session, started_at, NULL, NULL, NULL
 FROM mainspring.jobs
-WHERE id = :job_id AND state = 'running'
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))) AND state = 'running'
 UNION ALL
 SELECT id, fence, attempt, session, started_at, finished_at, outcome, 
        CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END
 FROM mainspring.jobs_done
-WHERE id = :job_id AND outcome IS NOT NULL
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))) AND outcome IS NOT NULL
 ORDER BY fence;

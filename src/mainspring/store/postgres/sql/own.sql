@@ -8,7 +8,7 @@ SELECT max(version) FROM mainspring.schema;
 -- name: tables
 SELECT count(*)
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE relkind IN ('r', 'p', 'v', 'm') AND nspname NOT LIKE 'pg\_%' AND nspname <> 'information_schema';
+WHERE relkind IN ('r', 'p', 'v', 'm') AND nspname NOT LIKE 'pg\_%' AND nspname NOT IN ('information_schema', 'mainspring');
 
 -- name: record_migration
 INSERT INTO mainspring.schema (version, name) VALUES (:version, :name);

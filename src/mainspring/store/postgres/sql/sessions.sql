@@ -3,7 +3,7 @@ WITH {clock}
 INSERT INTO mainspring.sessions (id, name, lease, lease_until, started_at, beat_at)
 SELECT :session, :name, CAST(:lease AS interval), now + CAST(:lease AS interval), now, now
 FROM clock
-ON CONFLICT (id) DO NOTHING;
+ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until;
 
 -- name: beat
 WITH {clock}
@@ -17,6 +17,12 @@ RETURNING id;
 SELECT id, fence, wish
 FROM mainspring.jobs
 WHERE session = :session AND state = 'running';
+
+-- name: lock_session
+SELECT id
+FROM mainspring.sessions
+WHERE id = :session
+FOR UPDATE;
 
 -- name: close_session
 DELETE FROM mainspring.sessions

@@ -32,11 +32,19 @@ ORDER BY lease_until
 LIMIT 1
 FOR UPDATE OF sessions SKIP LOCKED;
 
+-- In the order in which settles lock; picked first, because ORDER BY with LIMIT would tempt the planner to walk the
+-- primary key.
 -- name: lock_held
+WITH picked AS MATERIALIZED (
+    SELECT id
+    FROM mainspring.jobs
+    WHERE session = :session AND state = 'running'
+    LIMIT :limit
+)
 SELECT {live}
 FROM mainspring.jobs
-WHERE session = :session AND state = 'running'
-LIMIT :limit
+WHERE id = ANY (ARRAY(SELECT id FROM picked)) AND session = :session AND state = 'running'
+ORDER BY id
 FOR UPDATE;
 
 -- name: drop_session
@@ -44,15 +52,15 @@ DELETE FROM mainspring.sessions
 WHERE id = :session;
 
 -- Whole days only, in both dialects: a day goes when its last moment is older than the age.
--- Differs from SQLite: days are dropped whole, so the limit has no work to do.
+-- Differs from SQLite: a call drops one day, so the limit has no work to do.
 -- name: prune_jobs
 WITH {clock}
-SELECT mainspring.drop_days('jobs_done', CAST((now - CAST(:age AS interval)) AT TIME ZONE 'UTC' AS date))
+SELECT mainspring.drop_day('jobs_done', CAST((now - CAST(:age AS interval)) AT TIME ZONE 'UTC' AS date))
 FROM clock
 LIMIT :limit;
 
 -- name: prune_attempts
 WITH {clock}
-SELECT mainspring.drop_days('attempts', CAST((now - CAST(:age AS interval)) AT TIME ZONE 'UTC' AS date))
+SELECT mainspring.drop_day('attempts', CAST((now - CAST(:age AS interval)) AT TIME ZONE 'UTC' AS date))
 FROM clock
 LIMIT :limit;

@@ -25,7 +25,8 @@ RETURNING id;
 -- name: replay
 WITH {decided}
 INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
-SELECT done.id, done.fence, done.attempt, done.session, done.started_at, done.finished_at, done.outcome, done.error
+SELECT done.id, done.fence, done.attempt, done.session, done.started_at, done.finished_at, done.outcome,
+       CASE WHEN done.outcome IN ('failed', 'timed_out', 'lost') THEN done.error END
 FROM decided CROSS JOIN mainspring_jobs_done AS done
     ON done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
 WHERE done.outcome IS NOT NULL;

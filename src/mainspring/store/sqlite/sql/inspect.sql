@@ -43,14 +43,14 @@ GROUP BY queue, state;
 -- name: attempts
 SELECT job_id, fence, number, session, started_at, finished_at, outcome, error
 FROM mainspring_attempts
-WHERE job_id = :job_id
+WHERE job_id IN (SELECT value FROM json_each(:ids))
 UNION ALL
 SELECT id, fence, attempt, session, started_at, NULL, NULL, NULL
 FROM mainspring_jobs
-WHERE id = :job_id AND state = 'running'
+WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
 UNION ALL
 SELECT id, fence, attempt, session, started_at, finished_at, outcome, 
        CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END
 FROM mainspring_jobs_done
-WHERE id = :job_id AND outcome IS NOT NULL
+WHERE id IN (SELECT value FROM json_each(:ids)) AND outcome IS NOT NULL
 ORDER BY fence;

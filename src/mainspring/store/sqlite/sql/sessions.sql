@@ -2,7 +2,7 @@
 -- name: open_session
 INSERT INTO mainspring_sessions (id, name, lease, lease_until, started_at, beat_at)
 VALUES (:session, :name, :lease, :steady + :lease, :now, :now)
-ON CONFLICT (id) DO NOTHING;
+ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until;
 
 -- name: beat
 UPDATE mainspring_sessions
@@ -14,6 +14,11 @@ RETURNING id;
 SELECT id, fence, wish
 FROM mainspring_jobs
 WHERE session = :session AND state = 'running';
+
+-- name: lock_session
+SELECT id
+FROM mainspring_sessions
+WHERE id = :session;
 
 -- name: close_session
 DELETE FROM mainspring_sessions
