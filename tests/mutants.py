@@ -65,14 +65,14 @@ MUTANTS = [
     Mutant(
         "SQLite settles without looking at the state",
         f"{SQLITE}/settle.sql",
-        " AND job.state = decided.source",
+        " AND job.state = :source",
         "",
         f"{SETTLE}::test_a_job_given_back_cannot_be_settled_under_the_same_fence[sqlite",
     ),
     Mutant(
         "PostgreSQL settles without looking at the state",
         f"{POSTGRES}/settle.sql",
-        " AND job.state = decided.source",
+        " AND job.state = ending.source",
         "",
         f"{SETTLE}::test_a_job_given_back_cannot_be_settled_under_the_same_fence[postgres",
     ),
@@ -229,6 +229,34 @@ MUTANTS = [
         "return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name",
         "return False",
         f"{PRUNE}::test_jobs_finish_on_days_that_nobody_prepared[postgres",
+    ),
+    Mutant(
+        "a session is closed under a claim of its own",
+        "store/sessions.py",
+        '    known = tx.run("lock_session", session=session)\n',
+        "    known = True\n",
+        f"{RACES}::test_a_session_is_not_closed_under_a_claim_of_its_own",
+    ),
+    Mutant(
+        "a node that falls silent keeps its locks",
+        "store/postgres/database.py",
+        "; SET LOCAL idle_in_transaction_session_timeout = '10s'",
+        "",
+        f"{NETWORK}::test_a_node_that_falls_silent_in_a_transaction_does_not_stop_the_others",
+    ),
+    Mutant(
+        "a lost reply to a replay replays twice",
+        "store/control.py",
+        "    dead = [job for job in dead if fences.setdefault(job.id, job.fence) == job.fence]\n",
+        "",
+        f"{NETWORK}::test_a_replay_whose_reply_is_lost_happens_once",
+    ),
+    Mutant(
+        "SQLite commits without waiting for the disk",
+        "store/sqlite/database.py",
+        'connection.execute(f"PRAGMA synchronous = {self._synchronous}")',
+        'connection.execute("PRAGMA synchronous = OFF")',
+        f"{OPEN}::test_sqlite_is_as_durable_as_it_was_asked_to_be",
     ),
 ]
 

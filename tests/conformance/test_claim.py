@@ -84,3 +84,10 @@ def test_the_fence_grows_with_every_claim(store: SqlStore) -> None:
     (again,) = store.claim(session, "default", 1)
 
     assert (again.id, again.fence) == (job.id, 2)
+
+
+def test_a_claim_of_nothing_takes_nothing(store: SqlStore) -> None:
+    store.enqueue(new_jobs(2))
+
+    assert store.claim(opened_session(store), "default", 0) == []
+    assert store.claim(opened_session(store), "default", -1) == []

@@ -8,7 +8,7 @@ import pytest
 
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Cancelled, Failed, Failure, Succeeded
+from mainspring.model.outcome import Cancelled, Failed, Failure, Paused, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -199,3 +199,27 @@ def test_a_reason_may_be_any_text(store: SqlStore) -> None:
     store.pause([job.id], "a\0b \udcff ' \" \\ 🙂")
 
     assert stored(store, job.id).reason == "a\\x00b \\udcff ' \" \\ 🙂"
+
+
+def test_a_reason_outlives_the_attempt_that_it_stopped(store: SqlStore) -> None:
+    job = claimed_job(store)
+    store.pause([job.id], "hold")
+
+    store.settle([settle(job, Paused())])
+
+    assert (stored(store, job.id).state, stored(store, job.id).reason) == (JobState.PAUSED, "hold")
+    store.resume([job.id])
+    assert stored(store, job.id).reason is None
+
+
+def test_a_replay_gives_a_cancelled_attempt_no_error_of_an_earlier_one(store: SqlStore, clock: SettableClock) -> None:
+    job = claimed_job(store)
+    store.settle([settle(job, Failed(BOOM), Retry(base="1s"))])
+    clock.advance("1s")
+    store.promote()
+    (again,) = store.claim(opened_session(store), "default", 1)
+    store.settle([settle(again, Cancelled())])
+
+    store.replay([job.id])
+
+    assert [past.failure for past in store.attempts(job.id)] == [BOOM, None]

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
@@ -252,3 +253,27 @@ def execute_schema(url: str, statement: str) -> None:
     else:
         with psycopg.connect(url) as server:
             server.execute(statement.replace("schema ", "mainspring.schema ").format(now="now()").encode())
+
+
+@pytest.mark.parametrize(("option", "level"), [("", 2), ("?synchronous=normal", 1), ("?synchronous=extra", 3)])
+def test_sqlite_is_as_durable_as_it_was_asked_to_be(sqlite_url: str, option: str, level: int) -> None:
+    store = open_store(sqlite_url + option)
+    database = store._db
+    assert isinstance(database, SqliteDatabase)
+
+    assert database._writer.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert database._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    store.close()
+
+
+def test_instants_are_in_utc_whatever_the_servers_time_zone(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f"ALTER DATABASE \"{name}\" SET timezone = 'Asia/Tokyo'".encode())
+    store, job = open_store(postgres_url), new_job()
+    store.enqueue([job])
+
+    found = stored(store, job.id)
+
+    assert found.run_at.utcoffset() == found.created_at.utcoffset() == timedelta(0)
+    store.close()

@@ -233,3 +233,12 @@ def test_an_error_may_quote_anything(store: SqlStore) -> None:
     failure = stored(store, job.id).failure
     assert failure is not None
     assert failure.message == "\\udcff\\x00\U0010ffff"
+
+
+def test_a_job_given_twice_does_not_keep_others_from_being_settled(store: SqlStore) -> None:
+    twice, once = claimed_job(store), claimed_job(store)
+
+    settled = store.settle([settle(job, Succeeded("1")) for job in (twice, once, twice)])
+
+    assert settled == {twice.id, once.id}
+    assert len(store.page()) == 2

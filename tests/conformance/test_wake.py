@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Returned
@@ -103,4 +103,13 @@ def test_silence_is_answered_with_false(real_store: SqlStore) -> None:
     listener = settled_down(real_store.listen({"mail"}))
 
     assert not listener.wait(0.05)
+    listener.close()
+
+
+def test_a_job_for_a_past_time_wakes_its_queue(real_store: SqlStore) -> None:
+    listener = settled_down(real_store.listen({"mail"}))
+
+    real_store.enqueue([new_job(queue="mail", run_at=datetime(2020, 1, 1, tzinfo=UTC))])
+
+    assert listener.wait(LONG)
     listener.close()

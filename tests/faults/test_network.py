@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ import pytest
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Returned, Succeeded
+from mainspring.model.outcome import Failed, Failure, Returned, Succeeded
 from mainspring.store import open_store
+from mainspring.store.database import Runner
 from mainspring.store.postgres.database import PostgresDatabase
 from mainspring.store.sql import SqlStore
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
@@ -199,3 +201,51 @@ def test_behind_a_pooler_waiting_is_polling(pooled: SqlStore) -> None:
 
     assert not listener.wait(0.2)
     listener.close()
+
+
+def test_a_node_that_falls_silent_in_a_transaction_does_not_stop_the_others(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    """It holds the lock on a dead session; the server must end its transaction, so that others can reap."""
+    session = opened_session(local, lease=timedelta(milliseconds=100))
+    local.enqueue(new_jobs(1))
+    assert local.claim(session, "default", 1)
+    until(lambda: not local.sessions()[0].alive)
+
+    def lock_then_fall_silent(tx: Runner) -> None:
+        if not tx.in_doubt:
+            assert tx.run("dead_session")
+            proxy.fall_silent()
+        tx.run("next_due")
+
+    with pytest.raises(StoreUnavailable):
+        remote._db.transact(lock_then_fall_silent)
+
+    until(local.reap)
+    assert local.counts() == {"default": {JobState.READY: 1}}
+
+
+def test_a_replay_whose_reply_is_lost_happens_once(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    """Between the lost reply and the next try the job runs and fails again."""
+    job = claimed_job(local)
+    local.settle([settle(job, Failed(Failure(type="E", message="e")))])
+    session = opened_session(local)
+    proxy.lose_reply_to(b"COMMIT\0")
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def fail_then_connect() -> object:
+        for claimed in local.claim(session, "default", 1):
+            local.settle([settle(claimed, Failed(Failure(type="E", message="again")))])
+        return connect()
+
+    remote._db._connections._open = fail_then_connect  # type: ignore[attr-defined]
+
+    assert remote.replay([job.id]) == {job.id: JobState.FAILED}
+
+    assert [past.fence for past in local.attempts(job.id)] == [1, 2]
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Look until *condition* holds; the test's time-out ends a wait that is in vain."""
+    while not condition():
+        pass

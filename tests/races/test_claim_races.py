@@ -6,7 +6,7 @@ import multiprocessing
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -238,3 +238,45 @@ def until(condition: Callable[[], object]) -> None:
     """Look until *condition* holds; the test's time-out ends a wait that is in vain."""
     while not condition():
         pass
+
+
+def test_a_session_is_not_closed_under_a_claim_of_its_own(postgres_url: str) -> None:
+    """Closing began before the claim was committed, and must see what it took."""
+    worker, closer = open_store(postgres_url), open_store(postgres_url)
+    session = opened_session(worker)
+    worker.enqueue(new_jobs(1))
+    closing = ThreadPoolExecutor(1)
+
+    def claim_slowly(tx: Runner) -> Future[bool]:
+        assert len(tx.run("claim", session=session, queue="default", limit=1)) == 1
+        closed = closing.submit(closer.close_session, session)
+        until(lambda: waiting_for_a_lock(postgres_url))
+        return closed
+
+    closed = worker._db.transact(claim_slowly)
+
+    assert not closed.result()
+    assert [found.id for found in worker.sessions()] == [session]
+    closing.shutdown()
+    worker.close()
+    closer.close()
+
+
+def waiting_for_a_lock(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        return connection.execute(query).fetchone() != (0,)
+
+
+def test_many_pruners_prune_each_day_once(url: str, clock: SettableClock) -> None:
+    opened = [open_store(url, clock=clock) for _ in range(4)]
+    for _ in range(5):
+        job = claimed_job(opened[0])
+        opened[0].settle([settle(job, Succeeded("1"))])
+        clock.advance("1d")
+
+    pruned = each_at_once(opened, lambda store: store.prune(timedelta(0)))
+
+    assert sum(pruned) == 5
+    for store in opened:
+        store.close()
