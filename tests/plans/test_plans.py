@@ -66,8 +66,8 @@ def parameters(name: str) -> dict[str, Any]:
     if name == "page":
         everything["queue"] = None
     if name == "settle_done":
-        alike = [(job_id, 1, "1", 0, None, None) for job_id in ids]
-        everything |= {"settlements": rows.document(alike), "source": "running"}
+        alike = [(job_id, 1, "1") for job_id in ids]
+        everything |= {"settlements": rows.document(alike), "source": "running", "losses": 0}
         everything |= {"state": "succeeded", "outcome": "succeeded"}
     return everything
 

@@ -29,6 +29,9 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"  # final
     EXPIRED = "expired"  # final
 
+    # A state equals its text, so it must hash like it; Enum would hash the name, and slowly.
+    __hash__ = str.__hash__
+
     @property
     def final(self) -> bool:
         """Whether nothing but an explicit replay leaves this state."""

@@ -92,17 +92,15 @@ def settlements(decided: Iterable[Settlement]) -> str:
 
 def endings(decided: Iterable[Settlement]) -> str:
     """Return *decided*, which all end alike, as a document for the query `settle_done`."""
-    return document(
-        (
-            settlement.job_id,
-            settlement.fence,
-            settlement.result,
-            settlement.losses,
-            None if settlement.failure is None else _encoder.encode(settlement.failure).decode(),
-            settlement.reason,
-        )
-        for settlement in decided
-    )
+    return document(_ending(settlement) for settlement in decided)
+
+
+def _ending(settlement: Settlement) -> tuple[object, ...]:
+    told = (settlement.job_id, settlement.fence, settlement.result)
+    if settlement.failure is None and settlement.reason is None:
+        return told  # fields that are missing at the end are NULL
+    error = None if settlement.failure is None else _encoder.encode(settlement.failure).decode()
+    return *told, error, settlement.reason
 
 
 def wishes(asked: Iterable[Asked]) -> str:

@@ -6,7 +6,6 @@ The one writer: worker, reaper and operator all end here with a settlement that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -52,12 +51,14 @@ class _Ending(NamedTuple):
     source: JobState
     state: JobState
     outcome: str | None
+    losses: int
 
 
 def _by_ending(settlements: Sequence[Settlement]) -> dict[_Ending, list[Settlement]]:
-    groups: dict[tuple[JobState, JobState, str | None], list[Settlement]] = {}
+    groups: dict[tuple[JobState, JobState, str | None, int], list[Settlement]] = {}
     for settlement in settlements:
-        groups.setdefault((settlement.source, settlement.state, settlement.outcome), []).append(settlement)
+        ending = (settlement.source, settlement.state, settlement.outcome, settlement.losses)
+        groups.setdefault(ending, []).append(settlement)
     return {_Ending(*ending): alike for ending, alike in groups.items()}
 
 
@@ -86,7 +87,7 @@ def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UU
 
 def _in_lock_order(settlements: Sequence[Settlement]) -> list[Settlement]:
     # Two writers that lock the same rows in the same order seldom deadlock; where they do, the database tells one.
-    return sorted(settlements, key=attrgetter("job_id"))
+    return sorted(settlements, key=lambda settlement: settlement.job_id.int)
 
 
 def _grant(tx: Runner, wished: list[Row]) -> None:

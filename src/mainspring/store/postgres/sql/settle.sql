@@ -5,11 +5,12 @@
 -- name: settle_done
 WITH {clock},
 ending AS MATERIALIZED (
-    SELECT CAST(:source AS text) AS source, CAST(:state AS text) AS state, CAST(:outcome AS text) AS outcome
+    SELECT CAST(:source AS text) AS source, CAST(:state AS text) AS state, CAST(:outcome AS text) AS outcome,
+           CAST(:losses AS integer) AS losses
 ),
 decided AS MATERIALIZED (
     SELECT CAST(fields ->> 0 AS uuid) AS job_id, CAST(fields ->> 1 AS bigint) AS fence, fields ->> 2 AS result,
-           CAST(fields ->> 3 AS integer) AS losses, fields ->> 4 AS error, fields ->> 5 AS reason
+           fields ->> 3 AS error, fields ->> 4 AS reason
     FROM jsonb_array_elements(CAST(:settlements AS jsonb)) AS settlement (fields)
 ),
 gone AS (
@@ -17,7 +18,7 @@ gone AS (
     USING decided, ending
     WHERE job.id = decided.job_id AND job.state = ending.source AND job.fence = decided.fence
     RETURNING job.id, job.task, job.queue, job.payload, job.priority, ending.state, job.run_at, job.created_at,
-              job.key, job.attempt, decided.losses, job.fence, job.session, job.started_at,
+              job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at,
               coalesce(decided.reason, job.reason) AS reason, coalesce(decided.error, job.error) AS error,
               ending.outcome, decided.result
 )

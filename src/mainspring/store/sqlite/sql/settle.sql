@@ -5,15 +5,15 @@
 -- others from being settled.
 -- name: settle_done
 WITH decided AS NOT MATERIALIZED (
-    SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS result, value ->> 3 AS losses,
-           value ->> 4 AS error, value ->> 5 AS reason
+    SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS result,
+           value ->> 3 AS error, value ->> 4 AS reason
     FROM json_each(:settlements)
 )
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
     session, started_at, reason, error, finished_at, outcome, result)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
-       job.key, job.attempt, decided.losses, job.fence, job.session, job.started_at,
+       job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
        coalesce(decided.reason, job.reason), coalesce(decided.error, job.error),
        :now, :outcome, decided.result
 FROM decided CROSS JOIN mainspring_jobs AS job
