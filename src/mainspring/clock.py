@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,7 +47,6 @@ def microseconds(moment: datetime) -> int:
     return (moment - EPOCH) // MICROSECOND
 
 
-@lru_cache(maxsize=4096)  # jobs of one batch share their instants, and the rows of one claim do
 def moment(microseconds: int) -> datetime:
     """Return the instant that lies *microseconds* after 1970, exactly."""
     return EPOCH + timedelta(0, 0, microseconds)
