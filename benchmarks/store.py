@@ -54,7 +54,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.store", description=__doc__)
     parser.add_argument("--jobs", type=int, default=20_000, help="jobs in a round (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=9, help="rounds on each side (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds on each side (%(default)s)")
     parser.add_argument("--store", choices=list(_PAIRS), action="append", help="only this one")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
