@@ -242,3 +242,18 @@ def test_a_job_given_twice_does_not_keep_others_from_being_settled(store: SqlSto
 
     assert settled == {twice.id, once.id}
     assert len(store.page()) == 2
+
+
+def test_a_stale_settlement_leaves_a_job_alone_whose_id_had_finished_before(real_store: SqlStore) -> None:
+    given, session = new_job(), opened_session(real_store)
+    real_store.enqueue([given])
+    (first,) = real_store.claim(session, "default", 1)
+    real_store.settle([settle(first, Succeeded("1"))])
+    real_store.enqueue([given])
+    (stale,) = real_store.claim(session, "default", 1)
+    real_store.settle([settle(stale, Returned())])
+    (present,) = real_store.claim(session, "default", 1)
+
+    assert real_store.settle([settle(stale, Succeeded("2"))]) == set()
+
+    assert real_store.beat(session, {present.id: present.fence}).lost == {}

@@ -22,8 +22,11 @@ WHERE TRUE
 RETURNING id;
 
 DELETE FROM mainspring_jobs
-WHERE id IN (SELECT value ->> 0 FROM json_each(:settlements))
-  AND EXISTS (SELECT 1 FROM mainspring_jobs_done AS done WHERE done.id = mainspring_jobs.id);
+WHERE rowid IN (
+    SELECT job.rowid
+    FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
+        ON job.id = value ->> 0 AND job.state = :source AND job.fence = value ->> 1
+);
 
 -- name: settle_again
 WITH {decided}
