@@ -28,6 +28,19 @@ MODEL_CONVERTERS: dict[str, Converter] = {
 """By column name: what neither driver can know."""
 
 
+def distinct(convert: Callable[[Any], Any]) -> Converter:
+    """Return a converter for a column whose values repeat, which converts each of them once.
+
+    Jobs enqueued together share their instants, and so do jobs claimed together.
+    """
+
+    def converter(column: Column) -> Column:
+        known = {value: None if value is None else convert(value) for value in set(column)}
+        return [known[value] for value in column]
+
+    return converter
+
+
 def convert_rows(rows: list[Row], names: Sequence[str], converters: Mapping[str, Converter]) -> list[Row]:
     """Return *rows* with each column that has a converter converted."""
     wanted = [(index, converters[name]) for index, name in enumerate(names) if name in converters]

@@ -43,11 +43,6 @@ class DeadlineConnection(psycopg.Connection[Any]):
         (backend,) = self.execute("SELECT pg_backend_pid()").fetchone() or (0,)
         return bool(backend != self.info.backend_pid)
 
-    @property
-    def speaks_utc(self) -> bool:
-        """Whether instants arrive in UTC."""
-        return str(self.info.timezone) in ("UTC", "Etc/UTC")
-
 
 def connect(url: str, clock: Clock, *, options: str = "") -> DeadlineConnection:
     """Open a connection in autocommit mode; *options* are server settings for this session."""

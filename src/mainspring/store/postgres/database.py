@@ -14,8 +14,9 @@ from typing import TypeVar
 import psycopg
 from psycopg import errors
 from psycopg.pq import TransactionStatus
+from psycopg.types.numeric import Int8BinaryLoader
 
-from mainspring.clock import Clock, SystemClock, random_bits
+from mainspring.clock import Clock, SystemClock, microseconds, moment, random_bits
 from mainspring.errors import StoreReadOnly
 from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
@@ -23,17 +24,19 @@ from mainspring.store.postgres.connections import Connections, DeadlineConnectio
 from mainspring.store.postgres.errors import connection_lost, location, no_partition, translate
 from mainspring.store.postgres.wake import PostgresListener, Waker
 from mainspring.store.queries import load_queries, to_percent_style
-from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows
+from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows, distinct
 
 T = TypeVar("T")
 
 _PACKAGE = "mainspring.store.postgres"
 _CONNECTIONS = 4
 _MIGRATION_PATIENCE = 600.0
-_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
-_TO_UTC: dict[str, Converter] = dict.fromkeys(
-    _INSTANTS, lambda column: [None if instant is None else instant.astimezone(UTC) for instant in column]
-)
+_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at")
+_YEAR_2000 = microseconds(datetime(2000, 1, 1, tzinfo=UTC))
+_CONVERTERS: Mapping[str, Converter] = {
+    **MODEL_CONVERTERS,
+    **dict.fromkeys(_INSTANTS, distinct(lambda since_2000: moment(_YEAR_2000 + since_2000))),
+}
 
 PLANNED_ANEW = frozenset({"page"})
 """Queries with filters that may be absent: one plan for all cases would be a bad one."""
@@ -58,7 +61,6 @@ class PostgresDatabase:
             query.name: to_percent_style(query.statements[0]) for query in load_queries(_PACKAGE).values()
         }
         self._connections = Connections(self._connect, limit=_CONNECTIONS)
-        self._converters: Mapping[str, Converter] = MODEL_CONVERTERS
         self._pooled = False
         self._waker = Waker(url, self._clock, self._statements["notify"])
         self._check_reachable()
@@ -128,7 +130,7 @@ class PostgresDatabase:
             location=location(self._url),
             durability=durability,
             commit=commit,
-            clock=clock.astimezone(UTC),
+            clock=clock,
             clock_difference=clock - middle,
             problems=tuple(problems),
         )
@@ -142,8 +144,9 @@ class PostgresDatabase:
         self._pooled = connection.pooled
         if self._pooled:
             connection.prepare_threshold = None
-        if not connection.speaks_utc:
-            self._converters = MODEL_CONVERTERS | _TO_UTC
+        # An instant is sent as microseconds since 2000, in UTC. Taken as that, it needs no look at the time zone of the
+        # session, and is made a datetime once for all the jobs that share it.
+        connection.adapters.register_loader("timestamptz", Int8BinaryLoader)
         return connection
 
     def _check_reachable(self) -> None:
@@ -181,7 +184,7 @@ class PostgresDatabase:
 
     def _session(self, connection: DeadlineConnection, in_doubt: bool) -> _Session:
         now = self._teller.now() if self._teller else None
-        return _Session(connection, self._statements, self._converters, now, in_doubt)
+        return _Session(connection, self._statements, now, in_doubt)
 
     def _open_days(self) -> None:
         self.run("open_days")
@@ -212,13 +215,11 @@ class _Session:
         self,
         connection: DeadlineConnection,
         statements: Mapping[str, str],
-        converters: Mapping[str, Converter],
         now: datetime | None,
         in_doubt: bool,
     ) -> None:
         self.connection = connection
         self._statements = statements
-        self._converters = converters
         self.in_doubt = in_doubt
         self._ambient: dict[str, object] = {"now": now}
 
@@ -228,7 +229,7 @@ class _Session:
         cursor.execute(self._statements[query].encode(), parameters | self._ambient, prepare=prepare)
         if cursor.description is None:
             return []
-        return convert_rows(cursor.fetchall(), [column.name for column in cursor.description], self._converters)
+        return convert_rows(cursor.fetchall(), [column.name for column in cursor.description], _CONVERTERS)
 
 
 def _pauses() -> Iterator[float]:

@@ -24,7 +24,7 @@ from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.queries import Query, load_queries, split_statements
-from mainspring.store.rows import MODEL_CONVERTERS, Column, Converter, convert_rows
+from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows, distinct
 from mainspring.store.sqlite.errors import is_busy, is_taken, translated
 from mainspring.store.sqlite.wake import SqliteListener
 
@@ -34,18 +34,10 @@ _PACKAGE = "mainspring.store.sqlite"
 _IDLE_READERS = 4
 _SYNCHRONOUS = {"normal": 1, "full": 2, "extra": 3}
 _INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
-
-
-def _instants(column: Column) -> Column:
-    # Jobs enqueued together share their instants, and so do jobs claimed together: few are worth converting.
-    known = {value: None if value is None else moment(value) for value in set(column)}
-    return [known[value] for value in column]
-
-
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
     **dict.fromkeys(("id", "job_id", "session"), lambda column: msgspec.convert(column, list[UUID | None])),
-    **dict.fromkeys(_INSTANTS, _instants),
+    **dict.fromkeys(_INSTANTS, distinct(moment)),
     "lease": lambda column: [length * MICROSECOND for length in column],
     "alive": lambda column: [bool(value) for value in column],
 }
