@@ -37,7 +37,7 @@ MUTANTS = [
     Mutant(
         "SQLite finishes a job without looking at the fence",
         f"{SQLITE}/settle.sql",
-        " AND job.fence = decided.fence",
+        " AND job.fence = value ->> 1",
         "",
         f"{SETTLE}::test_a_stale_holder_cannot_finish_a_job[sqlite",
     ),
@@ -106,7 +106,7 @@ MUTANTS = [
     ),
     Mutant(
         "SQLite lets a dead session claim",
-        f"{SQLITE}/claim.sql",
+        f"{SQLITE}/fragments.sql",
         " AND lease_until > :steady AND lease_until <= :steady + lease",
         "",
         f"{CLAIM}::test_a_session_whose_lease_has_ended_gets_nothing[sqlite",

@@ -84,6 +84,7 @@ def test_the_fence_grows_with_every_claim(store: SqlStore) -> None:
     (again,) = store.claim(session, "default", 1)
 
     assert (again.id, again.fence) == (job.id, 2)
+    assert stored(store, job.id) == again
 
 
 def test_a_claim_of_nothing_takes_nothing(store: SqlStore) -> None:

@@ -163,11 +163,13 @@ def sqlite_plan(path: Path, name: str) -> str:
     clock = SystemClock()
     values = {key: str(value) if isinstance(value, uuid.UUID) else value for key, value in parameters(name).items()}
     values |= {"now": microseconds(clock.now()), "steady": timedelta(seconds=clock.steady()) // MICROSECOND}
+    queries = load_queries("mainspring.store.sqlite")
     connection = sqlite3.connect(path)
     try:
+        connection.execute(*queries["scratch"].statements)
         return "\n".join(
             row[3]
-            for statement in load_queries("mainspring.store.sqlite")[name].statements
+            for statement in queries[name].statements
             for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
         )
     finally:

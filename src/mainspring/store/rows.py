@@ -43,13 +43,15 @@ def distinct(convert: Callable[[Any], Any]) -> Converter:
 
 def convert_rows(rows: list[Row], names: Sequence[str], converters: Mapping[str, Converter]) -> list[Row]:
     """Return *rows* with each column that has a converter converted."""
-    wanted = [(index, converters[name]) for index, name in enumerate(names) if name in converters]
-    if not rows or not wanted:
-        return rows
-    columns: list[Column] = list(zip(*rows, strict=True))
-    for index, converter in wanted:
-        columns[index] = converter(columns[index])
-    return list(zip(*columns, strict=True))
+    return convert_columns(zip(*rows, strict=True), names, converters) if rows else []
+
+
+def convert_columns(columns: Iterable[Column], names: Sequence[str], converters: Mapping[str, Converter]) -> list[Row]:
+    """Return the rows of *columns*, of which each that has a converter is converted."""
+    converted = (
+        converters[name](column) if name in converters else column for name, column in zip(names, columns, strict=True)
+    )
+    return list(zip(*converted, strict=True))
 
 
 def to_job(row: Row) -> Job:

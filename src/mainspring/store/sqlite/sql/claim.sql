@@ -1,16 +1,15 @@
--- Differs from PostgreSQL: no SKIP LOCKED and no lock on the session, because there is one writer at a time.
+-- Differs from PostgreSQL: no SKIP LOCKED and no lock on the session, because there is one writer at a time. For the
+-- same reason both statements are about the same jobs. What is read is read by SELECT, which arrives in one piece.
 -- name: claim
+SELECT rank, id, task, payload, priority, run_at, created_at, key, attempt + 1 AS attempt, losses, fence + 1 AS fence,
+       :now AS started_at, reason, error
+FROM mainspring_jobs
+{next_ready};
+
 UPDATE mainspring_jobs
 SET state = 'running', session = :session, started_at = :now, fence = fence + 1, attempt = attempt + 1
 WHERE rowid IN (
     SELECT rowid
     FROM mainspring_jobs
-    WHERE state = 'ready' AND queue = :queue
-      AND EXISTS (
-          SELECT 1 FROM mainspring_sessions
-          WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease
-      )
-    ORDER BY rank
-    LIMIT :limit
-)
-RETURNING {claimed};
+    {next_ready}
+);

@@ -5,8 +5,11 @@
 -- name: enqueue_unless_taken
 {insert_jobs}
 ORDER BY key
-ON CONFLICT DO NOTHING
-RETURNING id;
+ON CONFLICT DO NOTHING;
+
+SELECT id
+FROM mainspring_jobs
+WHERE id IN (SELECT value ->> 0 FROM json_each(:jobs));
 
 -- name: holders
 SELECT key, id

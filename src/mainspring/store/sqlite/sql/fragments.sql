@@ -7,9 +7,19 @@ wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 NULL AS wish, reason, error, finished_at, outcome, result
 
--- What claim can't know beforehand, its place first.
--- name: claimed
-rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, started_at, reason, error
+-- name: next_ready
+WHERE state = 'ready' AND queue = :queue
+  AND EXISTS (
+      SELECT 1 FROM mainspring_sessions
+      WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease
+  )
+ORDER BY rank
+LIMIT :limit
+
+-- name: due_now
+WHERE state IN ('scheduled', 'retrying') AND run_at <= :now
+ORDER BY run_at
+LIMIT :limit
 
 -- name: decided
 decided AS MATERIALIZED (

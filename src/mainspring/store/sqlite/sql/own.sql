@@ -13,3 +13,6 @@ INSERT INTO mainspring_schema (version, name, applied_at) VALUES (:version, :nam
 INSERT INTO mainspring_schema (version, name, applied_at) VALUES (0, 'doctor', :now);
 
 DELETE FROM mainspring_schema WHERE version = 0;
+
+-- name: scratch
+CREATE TEMP TABLE settled (place INTEGER, id TEXT, result TEXT, error TEXT, reason TEXT);

@@ -1,38 +1,35 @@
 -- Each settlement names the state and the fence that it was decided on: zero rows means that it came too late.
 -- Differs from PostgreSQL: SQLite has no data-modifying CTE, so a query may be several statements of one
--- transaction.
+-- transaction. Those of settle_done share a temporary table: the settlements that hold, each with the place of its
+-- row, so that they are matched, and their JSON is read, once.
 -- REPLACE: a job that was given twice in one batch, or whose id came again after it had finished, must not keep
 -- others from being settled.
 -- name: settle_done
-WITH decided AS NOT MATERIALIZED (
-    SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS result,
-           value ->> 3 AS error, value ->> 4 AS reason
-    FROM json_each(:settlements)
-)
+DELETE FROM temp.settled;
+
+INSERT INTO temp.settled (place, id, result, error, reason)
+SELECT job.rowid, job.id, value ->> 2, value ->> 3, value ->> 4
+FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
+    ON job.id = value ->> 0 AND job.fence = value ->> 1 AND job.state = :source;
+
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
     session, started_at, reason, error, finished_at, outcome, result)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
-       coalesce(decided.reason, job.reason), coalesce(decided.error, job.error),
-       :now, :outcome, decided.result
-FROM decided CROSS JOIN mainspring_jobs AS job
-    ON job.id = decided.job_id AND job.state = :source AND job.fence = decided.fence
-WHERE TRUE
-RETURNING id;
+       coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result
+FROM temp.settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
 DELETE FROM mainspring_jobs
-WHERE rowid IN (
-    SELECT job.rowid
-    FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
-        ON job.id = value ->> 0 AND job.state = :source AND job.fence = value ->> 1
-);
+WHERE rowid IN (SELECT place FROM temp.settled);
+
+SELECT id
+FROM temp.settled;
 
 -- name: settle_again
-WITH {decided}
-SELECT job.id, job.queue, decided.state, job.wish, job.reason AS wished
-FROM decided CROSS JOIN mainspring_jobs AS job
-    ON job.id = decided.job_id AND job.state = decided.source AND job.fence = decided.fence;
+SELECT job.id, job.queue, value ->> 3 AS state, job.wish, job.reason AS wished
+FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
+    ON job.id = value ->> 0 AND job.fence = value ->> 1 AND job.state = value ->> 2;
 
 WITH {decided}
 INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)

@@ -1,14 +1,15 @@
 -- name: promote
+SELECT queue
+FROM mainspring_jobs
+{due_now};
+
 UPDATE mainspring_jobs
 SET state = 'ready'
-WHERE id IN (
-    SELECT id
+WHERE rowid IN (
+    SELECT rowid
     FROM mainspring_jobs
-    WHERE state IN ('scheduled', 'retrying') AND run_at <= :now
-    ORDER BY run_at
-    LIMIT :limit
-)
-RETURNING queue;
+    {due_now}
+);
 
 -- name: next_due
 SELECT run_at - :now AS wait_us
@@ -44,8 +45,10 @@ WHERE rowid IN (
     FROM mainspring_jobs_done
     WHERE finished_at < (:now - :age) / 86400000000 * 86400000000
     LIMIT :limit
-)
-RETURNING 1;
+);
+
+SELECT changes() AS pruned
+WHERE changes() > 0;
 
 -- name: prune_attempts
 DELETE FROM mainspring_attempts
@@ -54,5 +57,7 @@ WHERE rowid IN (
     FROM mainspring_attempts
     WHERE finished_at < (:now - :age) / 86400000000 * 86400000000
     LIMIT :limit
-)
-RETURNING 1;
+);
+
+SELECT changes() AS pruned
+WHERE changes() > 0;
