@@ -212,8 +212,8 @@ MUTANTS = [
     Mutant(
         "a call waits for ever on a dead network",
         "store/postgres/connections.py",
-        "timeout = max(0.001, self.expires - self.clock.steady())",
-        "timeout = None",
+        "timeout=self.patience if timeout is None else timeout",
+        "timeout=timeout",
         f"{NETWORK}::test_a_silent_network_ends_in_an_error_and_heals_by_itself",
     ),
     Mutant(

@@ -10,6 +10,7 @@ from mainspring.errors import InvalidValue
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Succeeded
+from mainspring.store import enqueue
 from mainspring.store.enqueue import CHUNK
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -100,6 +101,18 @@ def test_a_large_batch_is_stored_whole_and_in_order(store: SqlStore) -> None:
     session = opened_session(store)
     claimed = store.claim(session, "default", CHUNK + 1)
     assert [job.id for job in claimed] == [job.id for job in jobs]
+
+
+def test_large_payloads_go_in_several_statements_and_keep_their_order(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enqueue, "CHUNK_CHARACTERS", 50)
+    jobs = [new_job(payload=f'{{"args":["{"x" * length}"],"kwargs":{{}}}}') for length in (5, 60, 5, 5, 5, 60)]
+
+    assert store.enqueue(jobs) == [job.id for job in jobs]
+
+    claimed = store.claim(opened_session(store), "default", len(jobs))
+    assert [(job.id, job.payload) for job in claimed] == [(job.id, job.payload) for job in jobs]
 
 
 def test_a_batch_with_one_id_twice_is_refused_whole(store: SqlStore) -> None:

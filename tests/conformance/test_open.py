@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import uuid
@@ -23,15 +24,19 @@ from mainspring.errors import (
     StoreUnavailable,
 )
 from mainspring.model.job import JobState
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Succeeded
 from mainspring.store import open_store
 from mainspring.store.database import Migration
 from mainspring.store.migrate import load_migrations
 from mainspring.store.sqlite.database import SqliteDatabase
+from mainspring.testing import SettableClock
 from tests.conformance.test_truths import execute
-from tests.support.factories import new_job, new_jobs, stored
+from tests.support.factories import claimed_job, new_job, new_jobs, stored
 from tests.support.postgres import database
 
 LATEST = 1
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -277,3 +282,23 @@ def test_instants_are_in_utc_whatever_the_servers_time_zone(postgres_url: str) -
 
     assert found.run_at.utcoffset() == found.created_at.utcoffset() == timedelta(0)
     store.close()
+
+
+def test_workers_need_no_right_to_make_tables(postgres_url: str, clock: SettableClock) -> None:
+    """The days get their partitions, and lose them, under a role that was given what the documentation says."""
+    role = f"worker_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        for grant in re.findall(r"^GRANT .*;$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE):
+            owner.execute(grant.replace("TO worker", f"TO {role}"))
+    try:
+        store = open_store(postgres_url.replace("postgres@", f"{role}@"), clock=clock)
+        clock.advance("100d")
+        store.settle([settle(claimed_job(store), Succeeded("1"))])
+        clock.advance("10d")
+
+        assert store.prune(timedelta(days=5)) == 1
+        store.close()
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")

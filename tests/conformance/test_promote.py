@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import psycopg
+
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure
 from mainspring.model.retry import Retry
+from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
@@ -68,3 +71,20 @@ def test_promoted_jobs_stand_by_their_due_time(store: SqlStore, clock: SettableC
     claimed = store.claim(opened_session(store), "default", 2)
 
     assert [job.id for job in claimed] == [soon.id, late.id]
+
+
+def test_a_sweeper_that_finds_everything_locked_does_not_come_back_at_once(
+    postgres_url: str, clock: SettableClock
+) -> None:
+    store = open_store(postgres_url, clock=clock)
+    store.enqueue([new_job(delay=timedelta(seconds=1))])
+    clock.advance("2s")
+
+    with psycopg.connect(postgres_url) as somebody:
+        somebody.execute("SELECT FROM mainspring.jobs FOR UPDATE")
+        promoted = store.promote()
+
+    assert promoted.count == 0
+    assert promoted.next_due is not None
+    assert promoted.next_due > timedelta(0)
+    store.close()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from mainspring.model.job import JobState
-from mainspring.model.lifecycle import MAX_LOSSES, settle
-from mainspring.model.outcome import Succeeded
+import pytest
+
+from mainspring.errors import StoreError
+from mainspring.model import lifecycle
+from mainspring.model.job import Job, JobState
+from mainspring.model.lifecycle import MAX_LOSSES, Settlement, settle
+from mainspring.model.outcome import Outcome, Succeeded
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.store.sweep import REAP_BATCH
@@ -151,3 +155,23 @@ def test_a_reboot_ends_every_lease_on_sqlite(sqlite_url: str) -> None:
     assert rebooted.reap() == 1
     assert stored(rebooted, job.id).state is JobState.READY
     rebooted.close()
+
+
+def test_a_session_that_cannot_be_reaped_does_not_keep_the_others_from_it(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, other = (claimed_job(store, opened_session(store, name)) for name in ("stuck", "other"))
+    clock.advance("1m")
+
+    def settle_other(job: Job, outcome: Outcome) -> Settlement:
+        if job.id == stuck.id:
+            raise StoreError("no room")
+        return settle(job, outcome)
+
+    monkeypatch.setattr(lifecycle, "settle", settle_other)
+
+    with pytest.raises(StoreError, match="no room"):
+        store.reap()
+
+    assert stored(store, stuck.id) == stuck
+    assert stored(store, other.id).state is JobState.READY

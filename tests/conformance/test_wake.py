@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from mainspring.errors import StoreError
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Returned
 from mainspring.model.retry import Retry
@@ -113,3 +117,16 @@ def test_a_job_for_a_past_time_wakes_its_queue(real_store: SqlStore) -> None:
 
     assert listener.wait(LONG)
     listener.close()
+
+
+def test_closing_the_store_ends_a_wait_on_it(url: str) -> None:
+    store = open_store(url)
+    listener = settled_down(store.listen({"mail"}))
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(listener.wait, 600)
+
+        store.close()
+
+        assert waiting.result(LONG) is False
+    with pytest.raises(StoreError, match="closed"):
+        listener.wait(1)

@@ -136,3 +136,22 @@ os._exit(4)
 
     assert done.returncode == 0
     store.close()
+
+
+def test_a_forked_child_that_closes_the_store_leaves_its_parent_connected(postgres_url: str) -> None:
+    script = f"""
+import os, sys
+from mainspring.store import open_store
+store = open_store({postgres_url!r})
+mine = store._db._connections._idle[0].info.backend_pid
+child = os.fork()
+if not child:
+    store.close()
+    os._exit(0)
+os.waitpid(child, 0)
+store.counts()
+sys.exit(store._db.attempt(lambda session: session.connection.info.backend_pid) != mine)
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=os.environ, cwd=Path(__file__).parents[2])
+
+    assert done.returncode == 0

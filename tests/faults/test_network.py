@@ -214,7 +214,7 @@ def test_a_node_that_falls_silent_in_a_transaction_does_not_stop_the_others(
 
     def lock_then_fall_silent(tx: Runner) -> None:
         if not tx.in_doubt:
-            assert tx.run("dead_session")
+            assert tx.run("lock_dead_session", session=session)
             proxy.fall_silent()
         tx.run("next_due")
 

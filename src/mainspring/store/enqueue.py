@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreUnavailable
@@ -12,7 +13,9 @@ from mainspring.store import rows
 from mainspring.store.database import DUE, Database, Runner
 
 CHUNK = 5_000
-"""Jobs in one statement: enough to make a round trip cheap, few enough to stay far from the call's deadline."""
+CHUNK_CHARACTERS = 4_000_000
+"""Jobs, and characters of payload, in one statement: enough to make a round trip cheap, few enough to stay far from
+its deadline and from what a database takes in one piece."""
 
 _ROUNDS = 10
 
@@ -22,10 +25,11 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     if not jobs:
         return []
     _check_distinct(jobs)
-    if len(jobs) <= CHUNK:
+    chunks = _chunks(jobs)
+    if len(chunks) == 1:
         refused = db.attempt(lambda runner: _insert(runner, jobs))
     else:
-        refused = db.transact(lambda tx: _insert_in_chunks(tx, jobs))
+        refused = db.transact(lambda tx: _insert_in_chunks(tx, chunks))
     db.wake({topic for job in jobs for topic in _topics(job)})
     if not refused:
         return [job.id for job in jobs]
@@ -50,10 +54,24 @@ def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> 
     return [job for job in jobs if job.id not in stored]
 
 
-def _insert_in_chunks(tx: Runner, jobs: Sequence[NewJob]) -> list[NewJob]:
-    return [
-        refused for first in range(0, len(jobs), CHUNK) for refused in _insert(tx, jobs[first : first + CHUNK], first)
-    ]
+def _insert_in_chunks(tx: Runner, chunks: Sequence[Sequence[NewJob]]) -> list[NewJob]:
+    firsts = accumulate(map(len, chunks), initial=0)
+    return [refused for chunk, first in zip(chunks, firsts, strict=False) for refused in _insert(tx, chunk, first)]
+
+
+def _chunks(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:
+    if len(jobs) <= CHUNK and sum(len(job.payload) for job in jobs) <= CHUNK_CHARACTERS:
+        return [jobs]
+    chunks: list[Sequence[NewJob]] = []
+    chunk: list[NewJob] = []
+    room = CHUNK_CHARACTERS
+    for job in jobs:
+        if chunk and (len(chunk) == CHUNK or len(job.payload) > room):
+            chunks.append(chunk)
+            chunk, room = [], CHUNK_CHARACTERS
+        chunk.append(job)
+        room -= len(job.payload)
+    return [*chunks, chunk]
 
 
 def _known(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
+from mainspring.errors import StoreError
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.model.outcome import Lost
@@ -14,6 +16,7 @@ from mainspring.store.settle import apply
 
 PRUNE_BATCH = 1_000
 REAP_BATCH = 500
+_LOCKED = timedelta(milliseconds=50)
 
 
 def promote(db: Database, limit: int) -> Promoted:
@@ -21,25 +24,41 @@ def promote(db: Database, limit: int) -> Promoted:
     queues = [queue for (queue,) in db.run("promote", limit=limit)]
     db.wake(set(queues))
     due = db.read("next_due")
-    return Promoted(count=len(queues), next_due=timedelta(microseconds=max(0, due[0][0])) if due else None)
+    next_due = timedelta(microseconds=max(0, due[0][0])) if due else None
+    if not queues and next_due == timedelta(0):
+        next_due = _LOCKED  # what is due has somebody else's lock on it; to look again at once would be to spin
+    return Promoted(count=len(queues), next_due=next_due)
 
 
 def reap(db: Database) -> int:
     """See `protocol.Sweeps.reap`."""
     total = 0
-    while (reaped := db.transact(_reap_one)) is not None:
+    problem: StoreError | None = None
+    for (session,) in db.read("dead_sessions"):
+        try:
+            total += _reap_session(db, session)
+        except StoreError as error:
+            problem = error  # one session that can't be reaped must not keep the others' jobs from running again
+    if problem:
+        raise problem
+    return total
+
+
+def _reap_session(db: Database, session: UUID) -> int:
+    total = 0
+    while (reaped := db.transact(lambda tx: _reap_batch(tx, session))) is not None:
         count, topics = reaped
         db.wake(topics)
         total += count
     return total
 
 
-def _reap_one(tx: Runner) -> tuple[int, set[str]] | None:
-    """Take back one batch of what one dead session held; None when no session is dead."""
-    dead = tx.run("dead_session")
+def _reap_batch(tx: Runner, session: UUID) -> tuple[int, set[str]] | None:
+    """Take back one batch of what *session* held; None when it is gone, alive, or in another reaper's hands."""
+    dead = tx.run("lock_dead_session", session=session)
     if not dead:
         return None
-    session, name, lease = dead[0]
+    ((name, lease),) = dead
     outcome = Lost(f"worker {name} ({session}) did not renew its lease of {lease.total_seconds():g} s")
     held = [to_job(row) for row in tx.run("lock_held", session=session, limit=REAP_BATCH)]
     settled, topics = apply(tx, [lifecycle.settle(job, outcome) for job in held])

@@ -14,28 +14,24 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
-from mainspring.clock import Clock
 from mainspring.errors import InvalidURL, StoreError, StoreUnavailable
 
 T = TypeVar("T")
 
-_CONNECT_TIMEOUT = 5
+CONNECT_TIMEOUT = 5
 
 
 class DeadlineConnection(psycopg.Connection[Any]):
-    """A connection on which no call waits past `expires`, on the steady clock.
+    """A connection on which no statement waits for longer than `patience` seconds.
 
     TCP keepalive does not help when something between us and the server still answers for it, and a server can
     be stuck without being gone: only a deadline of our own ends every wait.
     """
 
-    clock: Clock
-    expires: float
+    patience: float = CONNECT_TIMEOUT
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        if timeout is None:
-            timeout = max(0.001, self.expires - self.clock.steady())
-        return super().wait(gen, interval=interval, timeout=timeout)
+        return super().wait(gen, interval=interval, timeout=self.patience if timeout is None else timeout)
 
     @property
     def pooled(self) -> bool:
@@ -44,7 +40,7 @@ class DeadlineConnection(psycopg.Connection[Any]):
         return bool(backend != self.info.backend_pid)
 
 
-def connect(url: str, clock: Clock, *, options: str = "") -> DeadlineConnection:
+def connect(url: str, *, options: str = "") -> DeadlineConnection:
     """Open a connection in autocommit mode; *options* are server settings for this session."""
     try:
         given = str(conninfo_to_dict(url).get("options") or "")
@@ -56,10 +52,7 @@ def connect(url: str, clock: Clock, *, options: str = "") -> DeadlineConnection:
             "PostgreSQL does not understand the database address; expected one like postgresql://user@host:5432/name, "
             "with special characters in a password written as in %40 for @"
         ) from None
-    connection = DeadlineConnection.connect(conninfo, autocommit=True, connect_timeout=_CONNECT_TIMEOUT)
-    connection.clock = clock
-    connection.expires = clock.steady() + _CONNECT_TIMEOUT
-    return connection
+    return DeadlineConnection.connect(conninfo, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
 
 
 class Connections:
@@ -75,18 +68,23 @@ class Connections:
         self._pid = os.getpid()
         self._closed = False
 
+    @property
+    def inherited(self) -> bool:
+        """Whether the process was forked, so that the connections are its parent's."""
+        return os.getpid() != self._pid
+
     @contextmanager
-    def borrow(self, expires: float, clock: Clock) -> Iterator[DeadlineConnection]:
-        """Lend a connection whose calls end by *expires*; one that failed is thrown away."""
+    def borrow(self, patience: float) -> Iterator[DeadlineConnection]:
+        """Lend a connection whose statements take *patience* seconds at most; one that failed is thrown away."""
         if self._closed:
             raise StoreError("the store is closed")
-        if os.getpid() != self._pid:
+        if self.inherited:
             raise StoreError("a PostgreSQL store can't be used after a fork; open it in the child process")
-        if not self._free.acquire(timeout=max(0.0, expires - clock.steady())):
+        if not self._free.acquire(timeout=patience):
             raise StoreUnavailable("all connections of this process stayed busy; give it less to do at once")
         try:
             connection = self._take()
-            connection.expires = expires
+            connection.patience = patience
             try:
                 yield connection
             finally:

@@ -49,7 +49,7 @@ class PostgresDatabase:
     """Runs named queries on a PostgreSQL server."""
 
     def __init__(self, url: str, *, clock: Clock | None = None, patience: float = 5, deadline: float = 15) -> None:
-        """*patience* is for one try of a call, *deadline* for all its tries together, both in seconds."""
+        """*patience* is for one statement; no new try of a call begins after *deadline*. Both are in seconds."""
         self.migrations = load_migrations(_PACKAGE)
         self._url = url
         # A clock that was given tells the time in place of the server; waits and deadlines are always real.
@@ -63,6 +63,7 @@ class PostgresDatabase:
         self._connections = Connections(self._connect, limit=_CONNECTIONS)
         self._pooled = False
         self._waker = Waker(url, self._clock, self._statements["notify"])
+        self._listeners: set[PostgresListener] = set()
         self._check_reachable()
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
@@ -86,7 +87,9 @@ class PostgresDatabase:
             self._waker.wake(topics)
 
     def listen(self, topics: Collection[str]) -> PostgresListener:
-        return PostgresListener(self._url, self._clock, topics)
+        listener = PostgresListener(self._url, self._clock, topics, forget=self._listeners.discard)
+        self._listeners.add(listener)
+        return listener
 
     def version(self) -> int:
         if self.read("version") == [(0,)]:
@@ -100,10 +103,8 @@ class PostgresDatabase:
         def in_transaction(session: _Session) -> list[Migration]:
             with _transaction(session.connection):
                 session.run("lock_migrations")
-                session.connection.execute(
-                    "CREATE SCHEMA IF NOT EXISTS mainspring; CREATE TABLE IF NOT EXISTS mainspring.schema "
-                    "(version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz DEFAULT now())"
-                )
+                session.run("make_room")
+                session.run("begin_schema")
                 done = session.run("last_migration")[0][0] or 0
                 missing = [migration for migration in migrations if migration.number > done]
                 for migration in missing:
@@ -136,11 +137,15 @@ class PostgresDatabase:
         )
 
     def close(self) -> None:
+        if self._connections.inherited:
+            return  # to close them would log the parent out
+        for listener in tuple(self._listeners):
+            listener.close()
         self._waker.close()
         self._connections.close()
 
     def _connect(self) -> DeadlineConnection:
-        connection = connect(self._url, self._clock)
+        connection = connect(self._url)
         self._pooled = connection.pooled
         if self._pooled:
             connection.prepare_threshold = None
@@ -152,7 +157,7 @@ class PostgresDatabase:
     def _check_reachable(self) -> None:
         """Fail at once when the server is not there: patience is for one that was there before."""
         try:
-            with self._connections.borrow(self._clock.steady() + self._patience, self._clock):
+            with self._connections.borrow(self._patience):
                 pass
         except psycopg.Error as error:
             raise translate(error, self._url) from error
@@ -163,12 +168,11 @@ class PostgresDatabase:
         in_doubt = False
         for pause in _pauses():
             try:
-                expires = min(give_up, self._clock.steady() + (patience or self._patience))
-                with self._connections.borrow(expires, self._clock) as connection:
+                with self._connections.borrow(patience or self._patience) as connection:
                     return work(self._session(connection, in_doubt))
             except psycopg.Error as error:
                 if no_partition(error):
-                    self._open_days()
+                    self.run("open_days")
                 elif connection_lost(error):
                     # The server may have committed without our hearing of it.
                     in_doubt = True
@@ -185,9 +189,6 @@ class PostgresDatabase:
     def _session(self, connection: DeadlineConnection, in_doubt: bool) -> _Session:
         now = self._teller.now() if self._teller else None
         return _Session(connection, self._statements, now, in_doubt)
-
-    def _open_days(self) -> None:
-        self.run("open_days")
 
 
 @contextmanager

@@ -7,18 +7,19 @@ what is to be said while one is under way goes out with the next.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import psycopg
 
 from mainspring.clock import Clock
-from mainspring.errors import MainspringError
-from mainspring.store.postgres.connections import DeadlineConnection, connect
+from mainspring.errors import MainspringError, StoreError
+from mainspring.store.postgres.connections import CONNECT_TIMEOUT, DeadlineConnection, connect
 from mainspring.store.rows import document
 
-_PATIENCE = 5.0
 _SILENCE = 20.0
 _PAUSE_AFTER_ERROR = 1.0
+_LOOK_UP = 0.5
+"""Seconds after which a waiting listener notices that it was closed."""
 
 
 class Waker:
@@ -47,14 +48,13 @@ class Waker:
             self._closed = True
             self._changed.notify()
         if self._thread is not None:
-            self._thread.join(_PATIENCE)
+            self._thread.join(CONNECT_TIMEOUT)
 
     def _send_all(self) -> None:
         connection: DeadlineConnection | None = None
         while topics := self._next():
             try:
                 connection = connection or self._connect()
-                connection.expires = self._clock.steady() + _PATIENCE
                 connection.execute(self._notify.encode(), {"topics": document(topics)})
             except Exception:  # noqa: BLE001 - whatever went wrong, the next hint must find this thread alive
                 # A lost hint costs no more than one poll interval; what counts is not to hammer a sick server.
@@ -71,36 +71,50 @@ class Waker:
 
     def _connect(self) -> DeadlineConnection:
         # A notification writes a commit record, but nobody relies on it after a crash.
-        return connect(self._url, self._clock, options="-c synchronous_commit=off")
+        return connect(self._url, options="-c synchronous_commit=off")
 
 
 class PostgresListener:
     """Waits for notifications on a connection of its own, and mends it when it breaks."""
 
-    def __init__(self, url: str, clock: Clock, topics: Collection[str]) -> None:
+    def __init__(
+        self, url: str, clock: Clock, topics: Collection[str], forget: Callable[[PostgresListener], None]
+    ) -> None:
         self._url = url
         self._clock = clock
         self._topics = frozenset(topics)
+        self._forget = forget
+        self._waiting = threading.Lock()
+        self._closed = False
         self._connection: DeadlineConnection | None = None
         self._heard_at = 0.0
 
     def wait(self, timeout: float) -> bool:
-        try:
-            if self._connection is None:
-                self._connection = self._connect()
-                return True  # there may have been news while nobody listened
-            return self._hear(self._connection, timeout)
-        except (psycopg.Error, MainspringError):
-            self.close()
-            self._clock.sleep(min(timeout, _PAUSE_AFTER_ERROR))
-            return True
+        with self._waiting:
+            if self._closed:
+                raise StoreError("the listener is closed")
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                    return True  # there may have been news while nobody listened
+                return self._hear(self._connection, timeout)
+            except (psycopg.Error, MainspringError):
+                self._disconnect()
+                self._clock.sleep(min(timeout, _PAUSE_AFTER_ERROR))
+                return True
 
     def close(self) -> None:
+        self._closed = True
+        self._forget(self)
+        with self._waiting:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
         _close(self._connection)
         self._connection = None
 
     def _connect(self) -> DeadlineConnection:
-        connection = connect(self._url, self._clock)
+        connection = connect(self._url)
         # Behind a pooler LISTEN would stick to a server connection that is then lent to others.
         if not connection.pooled:
             connection.execute("LISTEN mainspring")
@@ -110,8 +124,8 @@ class PostgresListener:
     def _hear(self, connection: DeadlineConnection, timeout: float) -> bool:
         self._check_alive(connection)
         give_up = self._clock.steady() + timeout
-        while (remaining := give_up - self._clock.steady()) > 0:
-            for note in connection.notifies(timeout=remaining, stop_after=1):
+        while (remaining := give_up - self._clock.steady()) > 0 and not self._closed:
+            for note in connection.notifies(timeout=min(remaining, _LOOK_UP), stop_after=1):
                 self._heard_at = self._clock.steady()
                 if note.payload in self._topics:
                     return True
@@ -120,7 +134,6 @@ class PostgresListener:
     def _check_alive(self, connection: DeadlineConnection) -> None:
         """Ask the server for a sign of life after a long silence: a half-open connection is silent for ever."""
         if self._clock.steady() - self._heard_at > _SILENCE:
-            connection.expires = self._clock.steady() + _PATIENCE
             connection.execute("SELECT 1")
             self._heard_at = self._clock.steady()
 

@@ -120,10 +120,7 @@ class SqliteDatabase:
     def apply(self, migrations: Sequence[Migration]) -> list[Migration]:
         with self._write_transaction() as connection:
             transaction = _Transaction(connection, self._queries, self._ambient())
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS mainspring_schema "
-                "(version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
-            )
+            transaction.run("begin_schema")
             done = transaction.run("last_migration")[0][0] or 0
             missing = [migration for migration in migrations if migration.number > done]
             for migration in missing:
@@ -149,6 +146,8 @@ class SqliteDatabase:
         )
 
     def close(self) -> None:
+        if self._inherited:
+            return  # closing would tidy up the write-ahead log, which is still the parent's
         with self._turn:
             self._closed = True
             for listener in tuple(self._listeners):
@@ -233,10 +232,14 @@ class SqliteDatabase:
     def _ambient(self) -> dict[str, object]:
         return {"now": microseconds(self._teller.now()), "steady": int(self._teller.steady() * 1_000_000)}
 
+    @property
+    def _inherited(self) -> bool:
+        return os.getpid() != self._pid
+
     def _check_usable(self) -> None:
         if self._closed:
             raise StoreError("the store is closed")
-        if os.getpid() != self._pid:
+        if self._inherited:
             raise StoreError("a SQLite store can't be used after a fork; open it in the child process")
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection
 
 from mainspring.clock import SystemClock
+from mainspring.errors import StoreError
 
 _BUSY_LOOK, _IDLE_LOOK = 0.005, 0.025
 """Seconds between looks at the change counter, while other processes write and when none has for a while."""
@@ -24,6 +25,8 @@ class SqliteListener:
         self._topics = frozenset(topics)
         self._forget = forget
         self._heard = threading.Event()
+        self._waiting = threading.Lock()
+        self._closed = False
         self._clock = SystemClock()
         self._seen = self._changes()
         self._changed_at = 0.0
@@ -34,19 +37,30 @@ class SqliteListener:
             self._heard.set()
 
     def wait(self, timeout: float) -> bool:
+        with self._waiting:
+            if self._closed:
+                raise StoreError("the listener is closed")
+            return self._listen(timeout)
+
+    def close(self) -> None:
+        self._closed = True
+        self._heard.set()
+        self._forget(self)
+        with self._waiting:
+            self._connection.close()
+
+    def _listen(self, timeout: float) -> bool:
         give_up = self._clock.steady() + timeout
         while (remaining := give_up - self._clock.steady()) > 0:
             busy = self._clock.steady() - self._changed_at < _BUSY_FOR
             heard = self._heard.wait(min(remaining, _BUSY_LOOK if busy else _IDLE_LOOK))
+            if self._closed:
+                return False
             self._heard.clear()
             # Looked at in any case: the commit that we heard of is not to be news a second time.
             if self._changed() or heard:
                 return True
         return False
-
-    def close(self) -> None:
-        self._forget(self)
-        self._connection.close()
 
     def _changed(self) -> bool:
         changes = self._changes()

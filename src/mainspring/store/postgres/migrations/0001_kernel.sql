@@ -86,7 +86,8 @@ CREATE TABLE mainspring.attempts (
 ) PARTITION BY RANGE (finished_at);
 
 -- Partitions for *days* days from *first* on. Made apart and attached, which lets other sessions go on writing.
-CREATE FUNCTION mainspring.open_days(first date, days integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION mainspring.open_days(first date, days integer) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     day    date;
     parent text;
@@ -108,7 +109,8 @@ END $$;
 
 -- Drop the oldest day of *parent* before *first*, and say how many rows went with it: NULL when there is none left.
 -- One day a transaction, counted before anything is locked, and by estimate when that would take long.
-CREATE FUNCTION mainspring.drop_day(parent text, first date) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION mainspring.drop_day(parent text, first date) RETURNS bigint LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     child    text;
     estimate real;
@@ -132,3 +134,7 @@ BEGIN
     EXECUTE format('DROP TABLE mainspring.%I', child);
     RETURN coalesce(dropped, estimate::bigint);
 END $$;
+
+-- Both act with the rights of the owner of the tables, so that the role that workers use needs no right to make or drop
+-- tables; whoever may call them is told by a GRANT.
+REVOKE ALL ON FUNCTION mainspring.open_days(date, integer), mainspring.drop_day(text, date) FROM PUBLIC;

@@ -2,6 +2,16 @@
 -- name: version
 SELECT CASE WHEN to_regclass('mainspring.schema') IS NULL THEN 0 ELSE 1 END AS prepared;
 
+-- name: make_room
+CREATE SCHEMA IF NOT EXISTS mainspring;
+
+-- name: begin_schema
+CREATE TABLE IF NOT EXISTS mainspring.schema (
+    version    integer PRIMARY KEY,
+    name       text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
 -- name: last_migration
 SELECT max(version) FROM mainspring.schema;
 

@@ -21,15 +21,20 @@ WHERE state IN ('scheduled', 'retrying')
 ORDER BY run_at
 LIMIT 1;
 
--- Reaping is itself a claim: two reapers never take the same session, and one that is just claiming is left
--- for the next sweep.
--- name: dead_session
+-- name: dead_sessions
 WITH {clock}
-SELECT id, name, lease
+SELECT id
 FROM mainspring.sessions, clock
 WHERE lease_until <= now
-ORDER BY lease_until
-LIMIT 1
+ORDER BY lease_until;
+
+-- Reaping is itself a claim: two reapers never take the same session, and one that is just claiming is left
+-- for the next sweep.
+-- name: lock_dead_session
+WITH {clock}
+SELECT name, lease
+FROM mainspring.sessions, clock
+WHERE id = :session AND lease_until <= now
 FOR UPDATE OF sessions SKIP LOCKED;
 
 -- In the order in which settles lock; picked first, because ORDER BY with LIMIT would tempt the planner to walk the

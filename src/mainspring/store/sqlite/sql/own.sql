@@ -2,6 +2,13 @@
 -- name: version
 SELECT count(*) AS prepared FROM sqlite_master WHERE type = 'table' AND name = 'mainspring_schema';
 
+-- name: begin_schema
+CREATE TABLE IF NOT EXISTS mainspring_schema (
+    version    INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    applied_at INTEGER NOT NULL
+) STRICT;
+
 -- name: last_migration
 SELECT max(version) FROM mainspring_schema;
 

@@ -19,12 +19,16 @@ ORDER BY run_at
 LIMIT 1;
 
 -- A lease that seems to end later than a whole lease from now was written before the machine rebooted.
--- name: dead_session
-SELECT id, name, lease
+-- name: dead_sessions
+SELECT id
 FROM mainspring_sessions
 WHERE lease_until <= :steady OR lease_until > :steady + lease
-ORDER BY lease_until
-LIMIT 1;
+ORDER BY lease_until;
+
+-- name: lock_dead_session
+SELECT name, lease
+FROM mainspring_sessions
+WHERE id = :session AND (lease_until <= :steady OR lease_until > :steady + lease);
 
 -- name: lock_held
 SELECT {live}
