@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from mainspring.errors import StoreError
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Cancelled, Failed, Failure, Paused, Succeeded
@@ -13,6 +14,7 @@ from mainspring.model.retry import Retry
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_id, new_job, opened_session, stored
+from tests.support.refusal import refusing
 
 BOOM = Failure(type="ValueError", message="boom")
 
@@ -223,3 +225,36 @@ def test_a_replay_gives_a_cancelled_attempt_no_error_of_an_earlier_one(store: Sq
     store.replay([job.id])
 
     assert [past.failure for past in store.attempts(job.id)] == [BOOM, None]
+
+
+def test_a_cancel_that_fails_on_the_way_leaves_everything_as_it_was(url: str, store: SqlStore) -> None:
+    running = claimed_job(store)
+    waiting = waiting_job(store, JobState.READY)
+
+    with refusing(url, "INSERT", "jobs_done"), pytest.raises(StoreError, match="refused"):
+        store.cancel([running.id, waiting.id])
+
+    assert store.get([running.id, waiting.id]) == {running.id: running, waiting.id: waiting}
+
+
+def test_a_replay_that_fails_on_the_way_leaves_everything_as_it_was(url: str, store: SqlStore) -> None:
+    dead = dead_job(store)
+    history = store.attempts(dead.id)
+
+    with refusing(url, "DELETE", "jobs_done"), pytest.raises(StoreError, match="refused"):
+        store.replay([dead.id])
+
+    assert (stored(store, dead.id), store.attempts(dead.id)) == (dead, history)
+    assert store.counts() == {}
+
+
+def test_a_dead_job_whose_id_lives_again_stays_dead(real_store: SqlStore) -> None:
+    given = new_job()
+    real_store.enqueue([given])
+    (job,) = real_store.claim(opened_session(real_store), "default", 1)
+    real_store.settle([settle(job, Failed(Failure(type="E", message="e")))])
+    real_store.enqueue([given])
+
+    assert real_store.replay([given.id]) in ({given.id: JobState.READY}, {given.id: JobState.FAILED})
+
+    assert sorted(found.state for found in real_store.page()) == [JobState.FAILED, JobState.READY]

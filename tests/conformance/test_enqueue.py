@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mainspring.errors import InvalidValue
+from mainspring.errors import InvalidValue, StoreError
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Succeeded
@@ -15,6 +15,7 @@ from mainspring.store.enqueue import CHUNK
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
+from tests.support.refusal import refusing
 
 
 def test_a_job_comes_back_as_it_was_given(store: SqlStore, clock: SettableClock) -> None:
@@ -113,6 +114,18 @@ def test_large_payloads_go_in_several_statements_and_keep_their_order(
 
     claimed = store.claim(opened_session(store), "default", len(jobs))
     assert [(job.id, job.payload) for job in claimed] == [(job.id, job.payload) for job in jobs]
+
+
+def test_a_large_batch_that_fails_on_the_way_is_not_stored_at_all(
+    url: str, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enqueue, "CHUNK", 2)
+    jobs = [*new_jobs(4), new_job(task="last")]
+
+    with refusing(url, "INSERT", "jobs", when="NEW.task = 'last'"), pytest.raises(StoreError, match="refused"):
+        store.enqueue(jobs)
+
+    assert store.counts() == {}
 
 
 def test_a_batch_with_one_id_twice_is_refused_whole(store: SqlStore) -> None:

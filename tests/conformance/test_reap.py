@@ -16,6 +16,7 @@ from mainspring.store.sql import SqlStore
 from mainspring.store.sweep import REAP_BATCH
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_jobs, opened_session, stored
+from tests.support.refusal import refusing
 
 
 def test_a_live_session_is_not_reaped(store: SqlStore, clock: SettableClock) -> None:
@@ -175,3 +176,19 @@ def test_a_session_that_cannot_be_reaped_does_not_keep_the_others_from_it(
 
     assert stored(store, stuck.id) == stuck
     assert stored(store, other.id).state is JobState.READY
+
+
+def test_a_reap_that_fails_on_the_way_leaves_everything_as_it_was(
+    url: str, store: SqlStore, clock: SettableClock
+) -> None:
+    session = opened_session(store)
+    job = claimed_job(store, session)
+    clock.advance("1m")
+
+    with refusing(url, "DELETE", "sessions"), pytest.raises(StoreError, match="refused"):
+        store.reap()
+
+    assert stored(store, job.id) == job
+    assert [found.id for found in store.sessions()] == [session]
+    assert store.reap() == 1
+    assert stored(store, job.id).losses == 1

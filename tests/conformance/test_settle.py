@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from mainspring.errors import StoreError
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import (
@@ -23,6 +24,7 @@ from mainspring.model.retry import Retry
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
+from tests.support.refusal import refusing
 
 BOOM = Failure(type="ValueError", message="boom 'quoted' \" ∅", traceback="line 1\nline 2")
 
@@ -93,6 +95,17 @@ def test_a_batch_may_mix_what_ends_and_what_goes_on(store: SqlStore) -> None:
 
     assert settled == {one.id, two.id, three.id}
     assert store.counts() == {"default": {JobState.RETRYING: 1, JobState.READY: 1}}
+
+
+def test_a_mixed_batch_that_fails_on_the_way_leaves_everything_as_it_was(url: str, store: SqlStore) -> None:
+    ended, returned = claimed_job(store), claimed_job(store)
+    decided = [settle(ended, Succeeded("1")), settle(returned, Returned())]
+
+    with refusing(url, "INSERT", "attempts"), pytest.raises(StoreError, match="refused"):
+        store.settle(decided)
+
+    assert store.get([ended.id, returned.id]) == {ended.id: ended, returned.id: returned}
+    assert store.settle(decided) == {ended.id, returned.id}
 
 
 def test_a_returned_job_keeps_its_place(store: SqlStore, clock: SettableClock) -> None:

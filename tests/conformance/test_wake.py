@@ -103,6 +103,20 @@ def test_promote_resume_replay_and_reap_wake_the_queue(real_store: SqlStore) -> 
     listener.close()
 
 
+def test_a_wake_for_another_queue_is_no_news(real_store: SqlStore) -> None:
+    """The wake alone: on SQLite a commit may be news to everybody, whatever it was about."""
+    mail, reports = settled_down(real_store.listen({"mail"})), settled_down(real_store.listen({"reports"}))
+
+    real_store._db.wake({"reports"})
+
+    assert reports.wait(LONG)
+    assert not mail.wait(0.3)
+    real_store._db.wake({"mail"})
+    assert mail.wait(LONG)
+    mail.close()
+    reports.close()
+
+
 def test_silence_is_answered_with_false(real_store: SqlStore) -> None:
     listener = settled_down(real_store.listen({"mail"}))
 

@@ -5,23 +5,28 @@ from __future__ import annotations
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Returned, Succeeded
+from mainspring.model.outcome import Failed, Failure, Lost, Returned, Succeeded
 from mainspring.store import open_store
-from mainspring.store.database import Runner
-from mainspring.store.postgres.database import PostgresDatabase
+from mainspring.store.database import Row, Runner
+from mainspring.store.postgres import wake
+from mainspring.store.postgres.connections import DeadlineConnection
+from mainspring.store.postgres.database import _CONNECTIONS, PostgresDatabase
 from mainspring.store.sql import SqlStore
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import PostgresServer, database, url_in
 from tests.support.proxy import FaultyProxy, TransactionPooler
+from tests.support.waiting import at_work, until
 
 
 @pytest.fixture
@@ -110,6 +115,23 @@ def test_a_settle_whose_reply_is_lost_is_not_taken_for_stale(
     assert len(local.attempts(job.id)) == 1
 
 
+@pytest.mark.parametrize("outcome", [Succeeded("1"), Returned()])
+def test_a_settle_that_comes_too_late_is_not_taken_for_one_whose_reply_was_lost(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, outcome: Succeeded | Returned
+) -> None:
+    """Nothing of it arrived. The history has an attempt with this outcome or under this fence, but none with both."""
+    session = opened_session(local)
+    first = claimed_job(local, session)
+    local.settle([settle(first, Returned())])
+    (job,) = local.claim(session, "default", 1)
+    local.settle([settle(job, Lost("it was silent for too long"))])
+    proxy.hang_up()
+
+    assert remote.settle([settle(job, outcome)]) == set()
+
+    assert [past.outcome for past in local.attempts(job.id)] == ["returned", "lost"]
+
+
 def test_a_claim_whose_reply_is_lost_shows_as_a_stray(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
     session = opened_session(remote)
     (job,) = new_jobs(1)
@@ -154,11 +176,66 @@ def test_broken_connections_are_replaced(proxy: FaultyProxy, remote: SqlStore) -
     assert remote.counts() == {"default": {JobState.READY: 5}}
 
 
+def test_when_one_connection_is_found_broken_the_idle_ones_are_not_tried(
+    proxy: FaultyProxy, folder: Path, name: str
+) -> None:
+    """A call would else fail once for each of them before it is let through on a new one."""
+    db = PostgresDatabase(url_in(folder, name))
+    all_in_use = threading.Barrier(_CONNECTIONS)
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        list(pool.map(db.attempt, [lambda _: all_in_use.wait()] * _CONNECTIONS))
+    proxy.hang_up()
+    tries: list[bool] = []
+
+    def look(runner: Runner) -> list[Row]:
+        tries.append(runner.in_doubt)
+        return runner.run("counts")
+
+    db.attempt(look)
+
+    assert tries == [False, True]
+    db.close()
+
+
+def test_a_call_that_gave_up_leaves_no_query_running(own_server: PostgresServer, name: str, local: SqlStore) -> None:
+    """It would go on waiting for its locks, and write once nobody expects it any more."""
+    hasty = SqlStore(PostgresDatabase(own_server.url(name), patience=0.5, deadline=0.5))
+    job = claimed_job(local)
+    with psycopg.connect(own_server.url(name)) as other:
+        other.execute("SELECT FROM mainspring.jobs FOR UPDATE")
+
+        with pytest.raises(StoreUnavailable):
+            hasty.settle([settle(job, Succeeded("1"))])
+
+    until(lambda: not at_work(own_server.url(name)))
+    assert stored(local, job.id) == job
+    hasty.close()
+
+
 def test_a_listener_survives_a_broken_connection(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
     listener = remote.listen({"mail"})
     while listener.wait(0.2):
         pass
     proxy.hang_up()
+    assert listener.wait(5)  # there may be news that nobody heard
+    while listener.wait(0.2):
+        pass
+
+    local.enqueue([new_job(queue="mail")])
+
+    assert listener.wait(20)
+    listener.close()
+
+
+def test_a_listener_notices_a_connection_that_is_dead_and_does_not_say_so(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = remote.listen({"mail"})
+    while listener.wait(0.2):
+        pass
+    monkeypatch.setattr(wake, "_SILENCE", 0.0)
+    monkeypatch.setattr(DeadlineConnection, "patience", 0.5)
+    proxy.forget()
     assert listener.wait(5)  # there may be news that nobody heard
     while listener.wait(0.2):
         pass
@@ -243,9 +320,3 @@ def test_a_replay_whose_reply_is_lost_happens_once(proxy: FaultyProxy, remote: S
     assert remote.replay([job.id]) == {job.id: JobState.FAILED}
 
     assert [past.fence for past in local.attempts(job.id)] == [1, 2]
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Look until *condition* holds; the test's time-out ends a wait that is in vain."""
-    while not condition():
-        pass

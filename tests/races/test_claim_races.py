@@ -15,14 +15,17 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned, Succeeded
-from mainspring.store import open_store
+from mainspring.store import open_store, rows
 from mainspring.store.database import Runner
+from mainspring.store.postgres.database import _CONNECTIONS, PostgresDatabase
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session
+from tests.support.waiting import until, waiting_for_a_lock
 
 THREADS = 8
 T = TypeVar("T")
@@ -82,6 +85,22 @@ def test_a_claim_does_not_wait_for_another_that_is_under_way(postgres_url: str) 
         claimed = store.claim(opened_session(store), "default", 4)
 
         assert len(claimed) == 2
+    store.close()
+
+
+def test_a_promotion_does_not_wait_for_a_job_that_somebody_changes(postgres_url: str, clock: SettableClock) -> None:
+    """Without SKIP LOCKED it would wait for a transaction that here never ends."""
+    store = open_store(postgres_url, clock=clock)
+    jobs = new_jobs(3, delay=timedelta(seconds=1))
+    store.enqueue(jobs)
+    clock.advance("1s")
+    with psycopg.connect(postgres_url) as other:
+        other.execute("SELECT id FROM mainspring.jobs WHERE id = %s FOR UPDATE", [jobs[0].id])
+
+        promoted = store.promote()
+
+        assert promoted.count == 2
+    assert store.promote().count == 1
     store.close()
 
 
@@ -234,12 +253,6 @@ def claim_and_settle_all(url: str) -> list[UUID]:
     return settled
 
 
-def until(condition: Callable[[], object]) -> None:
-    """Look until *condition* holds; the test's time-out ends a wait that is in vain."""
-    while not condition():
-        pass
-
-
 def test_a_session_is_not_closed_under_a_claim_of_its_own(postgres_url: str) -> None:
     """Closing began before the claim was committed, and must see what it took."""
     worker, closer = open_store(postgres_url), open_store(postgres_url)
@@ -262,12 +275,6 @@ def test_a_session_is_not_closed_under_a_claim_of_its_own(postgres_url: str) -> 
     closer.close()
 
 
-def waiting_for_a_lock(url: str) -> bool:
-    with psycopg.connect(url) as connection:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        return connection.execute(query).fetchone() != (0,)
-
-
 def test_many_pruners_prune_each_day_once(url: str, clock: SettableClock) -> None:
     opened = [open_store(url, clock=clock) for _ in range(4)]
     for _ in range(5):
@@ -280,3 +287,104 @@ def test_many_pruners_prune_each_day_once(url: str, clock: SettableClock) -> Non
     assert sum(pruned) == 5
     for store in opened:
         store.close()
+
+
+def test_a_prune_does_not_hold_up_settles_behind_a_slow_reader(postgres_url: str, clock: SettableClock) -> None:
+    """To drop a day takes a lock that waits for every reader, and every settle would wait in line behind it."""
+    store = open_store(postgres_url, clock=clock)
+    pruner = SqlStore(PostgresDatabase(postgres_url, clock=clock, patience=300, deadline=300))
+    store.settle([settle(claimed_job(store), Succeeded("1"))])
+    clock.advance("1d")
+    job = claimed_job(store)
+    with ThreadPoolExecutor(1) as pool:
+        with psycopg.connect(postgres_url) as reader:
+            reader.execute("SELECT FROM mainspring.jobs_done")
+            pruned = pool.submit(pruner.prune, timedelta(0))
+            until(lambda: waiting_for_a_lock(postgres_url))
+
+            assert store.settle([settle(job, Succeeded("2"))]) == {job.id}
+
+        assert pruned.result() == 1
+    store.close()
+    pruner.close()
+
+
+def test_two_may_prepare_the_same_days_at_once(postgres_url: str, clock: SettableClock) -> None:
+    """The second looks before the first has committed, and would then make a table that exists."""
+    store = open_store(postgres_url, clock=clock)
+    with ThreadPoolExecutor(1) as pool:
+        with psycopg.connect(postgres_url) as first:
+            first.execute("SELECT mainspring.open_days(%s, 8)", [clock.now().date()])
+            first.execute("LOCK TABLE mainspring.jobs_done IN ACCESS EXCLUSIVE MODE")
+            second = pool.submit(store._db.run, "open_days")
+            until(lambda: waiting_for_a_lock(postgres_url))
+
+        second.result()
+    store.close()
+
+
+def test_the_loser_of_a_deadlock_tries_again(postgres_url: str) -> None:
+    store = open_store(postgres_url)
+    one, two = new_jobs(2)
+    store.enqueue([one, two])
+    lock = "SELECT id FROM mainspring.jobs WHERE id = %s FOR UPDATE"
+    tries: list[Future[None]] = []
+
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(postgres_url) as other:
+        other.execute("SET deadlock_timeout = '1h'")  # who looks for a deadlock first is the one to lose it
+        other.execute(lock, [two.id])
+
+        def go_on() -> None:
+            other.execute(lock, [one.id])
+            other.rollback()
+
+        def lock_both(tx: Runner) -> None:
+            tx.run("lock_live", ids=rows.ids([one.id]))
+            if not tries:
+                tries.append(pool.submit(go_on))
+                until(lambda: waiting_for_a_lock(postgres_url))
+            tx.run("lock_live", ids=rows.ids([two.id]))
+
+        store._db.transact(lock_both)
+
+        tries[0].result()
+    store.close()
+
+
+def test_a_write_that_could_not_be_serialized_is_tried_again(postgres_url: str) -> None:
+    """On a server whose default is stricter than what we need, a statement fails when its row has just changed."""
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        strict = f"ALTER DATABASE \"{owner.info.dbname}\" SET default_transaction_isolation = 'repeatable read'"
+        owner.execute(strict.encode())
+    store = open_store(postgres_url)
+    job = claimed_job(store)
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(postgres_url) as other:
+        other.execute("UPDATE mainspring.jobs SET reason = 'seen'")
+        settled = pool.submit(store.settle, [settle(job, Succeeded("1"))])
+        until(lambda: waiting_for_a_lock(postgres_url))
+        other.commit()
+
+        assert settled.result() == {job.id}
+    store.close()
+
+
+def test_a_process_opens_no_more_connections_than_its_limit(postgres_url: str) -> None:
+    db = PostgresDatabase(postgres_url, patience=0.5)
+    holding, done = threading.Barrier(_CONNECTIONS + 1), threading.Event()
+
+    def hold(_: Runner) -> None:
+        holding.wait()
+        done.wait()
+
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        held = [pool.submit(db.attempt, hold) for _ in range(_CONNECTIONS)]
+        holding.wait()
+        try:
+            with pytest.raises(StoreUnavailable, match="all connections of this process stayed busy"):
+                db.run("next_due")
+        finally:
+            done.set()
+        assert [call.result() for call in held] == [None] * _CONNECTIONS
+
+    assert db.run("next_due") == []
+    db.close()

@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL that can misbehave: swallow replies, fall silent, hang up, or pool connections."""
+"""A proxy in front of PostgreSQL that can misbehave: swallow replies, fall silent, forget, hang up, or pool."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class FaultyProxy:
         self._flowing.set()
         self._swallow: Callable[[bytes], bool] = lambda request: False
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._forgotten: set[socket.socket] = set()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(folder / SOCKET))
         self._listener.listen()
@@ -33,6 +34,10 @@ class FaultyProxy:
     def heal(self) -> None:
         self._swallow = lambda request: False
         self._flowing.set()
+
+    def forget(self) -> None:
+        """Keep the connections that there are and drop what comes on them, as a firewall that forgot them does."""
+        self._forgotten.update(client for client, _ in self._pairs)
 
     def lose_reply_to(self, word: bytes) -> None:
         """Pass on the next request that contains *word*, then hang up before its reply: it happened, unheard of."""
@@ -74,6 +79,8 @@ class FaultyProxy:
         try:
             while data := client.recv(65_536):
                 self._flowing.wait()
+                if client in self._forgotten:
+                    continue
                 if self._swallow(data):
                     deaf.set()
                 server.sendall(data)
@@ -85,6 +92,8 @@ class FaultyProxy:
         try:
             while data := server.recv(65_536):
                 self._flowing.wait()
+                if client in self._forgotten:
+                    continue
                 # The server answers once it has committed; only then may the client see us hang up.
                 if deaf.is_set():
                     break

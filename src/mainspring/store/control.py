@@ -59,13 +59,14 @@ def _replay(tx: Runner, ids: Collection[UUID], reason: str | None, fences: dict[
     dead = [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids))]
     # *fences* remembers what the first try saw: after a lost reply a job that has run since was replayed already.
     dead = [job for job in dead if fences.setdefault(job.id, job.fence) == job.fence]
-    # A key that an unfinished job holds by now stays with that job; the dead one stays dead. The same goes for
+    # An id or a key that an unfinished job has by now stays with that job; the dead one stays dead. The same goes for
     # two dead jobs with one key: the first lives.
+    alive = {row[1] for row in tx.run("lock_live", ids=rows.ids(ids))}
     taken = {key for key, _ in tx.run("holders", keys=rows.document({job.key for job in dead if job.key}))}
     decided: list[Settlement] = []
     for job in dead:
         settlement = lifecycle.replay(job, reason)
-        if settlement is not None and job.key not in taken:
+        if settlement is not None and job.id not in alive and job.key not in taken:
             decided.append(settlement)
             taken |= {job.key} - {None}
     return {queue for _, queue in tx.run("replay", settlements=rows.settlements(decided))} if decided else set()

@@ -21,7 +21,7 @@ from mainspring.errors import StoreReadOnly
 from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.postgres.connections import Connections, DeadlineConnection, connect
-from mainspring.store.postgres.errors import connection_lost, location, no_partition, translate
+from mainspring.store.postgres.errors import CONFLICTS, connection_lost, location, no_partition, translate
 from mainspring.store.postgres.wake import PostgresListener, Waker
 from mainspring.store.queries import load_queries, to_percent_style
 from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows, distinct
@@ -40,9 +40,6 @@ _CONVERTERS: Mapping[str, Converter] = {
 
 PLANNED_ANEW = frozenset({"page"})
 """Queries with filters that may be absent: one plan for all cases would be a bad one."""
-
-# Someone else was in the way and nothing was written: run it again.
-_CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable)
 
 
 class PostgresDatabase:
@@ -179,7 +176,7 @@ class PostgresDatabase:
                     self._connections.drop_idle()
                 elif isinstance(error, errors.UniqueViolation):
                     in_doubt = True
-                elif not isinstance(error, _CONFLICTS):
+                elif not isinstance(error, CONFLICTS):
                     raise translate(error, self._url) from error
                 if self._clock.steady() + pause > give_up:
                     raise translate(error, self._url) from error

@@ -12,6 +12,9 @@ from mainspring.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavail
 # a standby.
 _TRANSIENT = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "25006")
 
+CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable)
+"""Someone else was in the way and nothing was written: run it again."""
+
 
 def connection_lost(error: psycopg.Error) -> bool:
     """Return whether a new connection may cure *error*."""
@@ -40,6 +43,8 @@ def translate(error: psycopg.Error, url: str) -> StoreError:
         return StoreUnavailable(f"PostgreSQL refused the log-in; check user, password and database name ({reason})")
     if connection_lost(error):
         return StoreUnavailable(f"can't reach PostgreSQL at {location(url)}; is it running there? ({reason})")
+    if isinstance(error, CONFLICTS):
+        return StoreUnavailable(f"others kept what this call needs locked for too long; try again ({reason})")
     return StoreError(f"PostgreSQL failed: {reason}")
 
 
