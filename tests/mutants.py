@@ -21,6 +21,7 @@ SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("ses
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
+CRASHES = "tests/faults/test_crashes.py"
 
 
 @dataclass(frozen=True)
@@ -283,8 +284,8 @@ MUTANTS = [
     Mutant(
         "a large batch may be stored by half",
         "store/enqueue.py",
-        "db.transact(lambda tx: _insert_in_chunks(tx, chunks))",
-        "db.attempt(lambda tx: _insert_in_chunks(tx, chunks))",
+        "db.transact(lambda tx: _insert_in_pieces(tx, pieces))",
+        "db.attempt(lambda tx: _insert_in_pieces(tx, pieces))",
         f"{ENQUEUE}::test_a_large_batch_that_fails_on_the_way_is_not_stored_at_all[postgres",
     ),
     Mutant(
@@ -384,6 +385,27 @@ MUTANTS = [
         "if settlement.outcome and (settlement.job_id, settlement.fence, settlement.outcome) in past",
         "if (settlement.job_id, settlement.outcome) in {attempt[::2] for attempt in past}",
         f"{NETWORK}::test_a_settle_that_comes_too_late_is_not_taken_for_one_whose_reply_was_lost",
+    ),
+    Mutant(
+        "a worker may borrow the rights of the owner",
+        "store/postgres/migrations/0001_kernel.sql",
+        "search_path = pg_catalog, pg_temp AS",
+        "search_path = pg_catalog AS",
+        f"{OPEN}::test_a_worker_can_not_borrow_the_rights_of_the_owner",
+    ),
+    Mutant(
+        "a forked child writes to a log that its parent removes",
+        "store/sqlite/database.py",
+        "        _check_not_forked(self._path)\n",
+        "",
+        f"{CRASHES}::test_a_forked_child_can_not_open_the_sqlite_file_that_its_parent_had_open",
+    ),
+    Mutant(
+        "one session that can't be reaped stops the reaper",
+        "store/sweep.py",
+        "            problems.append(error)\n",
+        "            raise\n",
+        f"{REAP}::test_a_session_that_cannot_be_reaped_does_not_keep_the_others_from_it",
     ),
     Mutant(
         "the loser of a deadlock gives up",

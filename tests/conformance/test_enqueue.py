@@ -10,8 +10,7 @@ from mainspring.errors import InvalidValue, StoreError
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Succeeded
-from mainspring.store import enqueue
-from mainspring.store.enqueue import CHUNK
+from mainspring.store import chunks
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
@@ -95,19 +94,19 @@ def test_a_running_job_keeps_its_key(store: SqlStore) -> None:
 
 
 def test_a_large_batch_is_stored_whole_and_in_order(store: SqlStore) -> None:
-    jobs = new_jobs(CHUNK + 1)
+    jobs = new_jobs(chunks.MOST + 1)
 
     assert store.enqueue(jobs) == [job.id for job in jobs]
 
     session = opened_session(store)
-    claimed = store.claim(session, "default", CHUNK + 1)
+    claimed = store.claim(session, "default", chunks.MOST + 1)
     assert [job.id for job in claimed] == [job.id for job in jobs]
 
 
 def test_large_payloads_go_in_several_statements_and_keep_their_order(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enqueue, "CHUNK_CHARACTERS", 50)
+    monkeypatch.setattr(chunks, "MOST_CHARACTERS", 50)
     jobs = [new_job(payload=f'{{"args":["{"x" * length}"],"kwargs":{{}}}}') for length in (5, 60, 5, 5, 5, 60)]
 
     assert store.enqueue(jobs) == [job.id for job in jobs]
@@ -119,7 +118,7 @@ def test_large_payloads_go_in_several_statements_and_keep_their_order(
 def test_a_large_batch_that_fails_on_the_way_is_not_stored_at_all(
     url: str, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enqueue, "CHUNK", 2)
+    monkeypatch.setattr(chunks, "MOST", 2)
     jobs = [*new_jobs(4), new_job(task="last")]
 
     with refusing(url, "INSERT", "jobs", when="NEW.task = 'last'"), pytest.raises(StoreError, match="refused"):

@@ -32,7 +32,7 @@ from mainspring.store.migrate import load_migrations
 from mainspring.store.sqlite.database import SqliteDatabase
 from mainspring.testing import SettableClock
 from tests.conformance.test_truths import execute
-from tests.support.factories import claimed_job, new_job, new_jobs, stored
+from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import database
 
 LATEST = 1
@@ -284,21 +284,64 @@ def test_instants_are_in_utc_whatever_the_servers_time_zone(postgres_url: str) -
     store.close()
 
 
-def test_workers_need_no_right_to_make_tables(postgres_url: str, clock: SettableClock) -> None:
-    """The days get their partitions, and lose them, under a role that was given what the documentation says."""
+@pytest.fixture
+def worker_url(postgres_url: str) -> Iterator[str]:
+    """The address of a database under a role that was given what the documentation says."""
     role = f"worker_{uuid.uuid4().hex}"
     with psycopg.connect(postgres_url, autocommit=True) as owner:
-        owner.execute(f"CREATE ROLE {role} LOGIN")
+        owner.execute(f"CREATE ROLE {role} LOGIN".encode())
         for grant in re.findall(r"^GRANT .*;$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE):
-            owner.execute(grant.replace("TO worker", f"TO {role}"))
-    try:
-        store = open_store(postgres_url.replace("postgres@", f"{role}@"), clock=clock)
-        clock.advance("100d")
-        store.settle([settle(claimed_job(store), Succeeded("1"))])
-        clock.advance("10d")
+            owner.execute(grant.replace("TO worker", f"TO {role}").encode())
+    yield postgres_url.replace("postgres@", f"{role}@")
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
-        assert store.prune(timedelta(days=5)) == 1
-        store.close()
-    finally:
-        with psycopg.connect(postgres_url, autocommit=True) as owner:
-            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+def test_workers_need_no_right_to_make_tables(worker_url: str, clock: SettableClock) -> None:
+    """The days get their partitions, and lose them, all the same."""
+    store = open_store(worker_url, clock=clock)
+    clock.advance("100d")
+    store.settle([settle(claimed_job(store), Succeeded("1"))])
+    clock.advance("10d")
+
+    assert store.prune(timedelta(days=5)) == 1
+    store.close()
+
+
+def test_a_worker_can_not_borrow_the_rights_of_the_owner(worker_url: str) -> None:
+    """A function that acts with its owner's rights must not look for types and tables where its caller makes them."""
+    with psycopg.connect(worker_url, autocommit=True) as worker:
+        worker.execute(
+            "CREATE FUNCTION pg_temp.spy(value pg_catalog.text) RETURNS bool LANGUAGE plpgsql AS $$"
+            " BEGIN RAISE EXCEPTION 'called as %', current_user; END $$"
+        )
+        worker.execute("CREATE DOMAIN pg_temp.text AS pg_catalog.text CHECK (pg_temp.spy(VALUE::pg_catalog.text))")
+
+        worker.execute("SELECT mainspring.open_days('2030-01-01', 1)")
+        worker.execute("SELECT mainspring.drop_day('jobs_done', '1990-01-01')")
+
+
+def test_a_schema_that_was_made_for_us_is_enough(bare_postgres_url: str) -> None:
+    role = f"app_{uuid.uuid4().hex}"
+    with psycopg.connect(bare_postgres_url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN; CREATE SCHEMA mainspring AUTHORIZATION {role}".encode())
+    store = open_store(bare_postgres_url.replace("postgres@", f"{role}@"))
+
+    store.enqueue([new_job()])
+
+    store.close()
+    with psycopg.connect(bare_postgres_url, autocommit=True) as owner:
+        owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
+
+def test_a_column_too_large_to_be_fetched_in_one_piece_is_fetched_in_many(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(sqlite_url)
+    store.enqueue(new_jobs(3, payload='{"args":["' + "x" * 60_000 + '"],"kwargs":{}}'))
+    for connection in (store._db._writer, store._db._take_reader()):  # type: ignore[attr-defined]
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
+
+    assert len(store.claim(opened_session(store), "default", 3)) == 3
+
+    store.close()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mainspring.errors import StoreError
+from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import MAX_LOSSES, Settlement, settle
@@ -192,3 +192,23 @@ def test_a_reap_that_fails_on_the_way_leaves_everything_as_it_was(
     assert [found.id for found in store.sessions()] == [session]
     assert store.reap() == 1
     assert stored(store, job.id).losses == 1
+
+
+def test_reap_gives_up_when_the_database_is_away(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        claimed_job(store)
+    clock.advance("1m")
+    tries: list[Job] = []
+
+    def away(job: Job, outcome: Outcome) -> Settlement:
+        tries.append(job)
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(lifecycle, "settle", away)
+
+    with pytest.raises(StoreUnavailable):
+        store.reap()
+
+    assert len(tries) == 2

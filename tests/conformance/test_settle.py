@@ -21,6 +21,7 @@ from mainspring.model.outcome import (
     TimedOut,
 )
 from mainspring.model.retry import Retry
+from mainspring.store import chunks
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
@@ -270,3 +271,23 @@ def test_a_stale_settlement_leaves_a_job_alone_whose_id_had_finished_before(real
     assert real_store.settle([settle(stale, Succeeded("2"))]) == set()
 
     assert real_store.beat(session, {present.id: present.fence}).lost == {}
+
+
+def test_large_results_are_settled_in_several_statements(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "MOST_CHARACTERS", 50)
+    store.enqueue(new_jobs(5))
+    jobs = store.claim(opened_session(store), "default", 5)
+    result = '"' + "x" * 40 + '"'
+
+    assert store.settle([settle(job, Succeeded(result)) for job in jobs]) == {job.id for job in jobs}
+
+    assert [job.result for job in store.page()] == [result] * 5
+
+
+def test_a_job_given_twice_to_be_retried_is_settled_once(store: SqlStore) -> None:
+    job = claimed_job(store)
+    again = settle(job, Failed(Failure(type="E", message="e")), Retry())
+
+    assert store.settle([again, again]) == {job.id}
+
+    assert [past.outcome for past in store.attempts(job.id)] == ["failed"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -144,3 +147,16 @@ def test_closing_the_store_ends_a_wait_on_it(url: str) -> None:
         assert waiting.result(LONG) is False
     with pytest.raises(StoreError, match="closed"):
         listener.wait(1)
+
+
+def test_a_signal_may_close_the_store_that_its_thread_waits_on(url: str) -> None:
+    store = open_store(url)
+    listener = settled_down(store.listen({"mail"}))
+    before = signal.signal(signal.SIGUSR1, lambda *_: store.close())
+    try:
+        timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+        timer.start()
+
+        assert listener.wait(LONG) is False
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -155,3 +155,40 @@ sys.exit(store._db.attempt(lambda session: session.connection.info.backend_pid) 
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=os.environ, cwd=Path(__file__).parents[2])
 
     assert done.returncode == 0
+
+
+def test_a_forked_child_can_not_open_the_sqlite_file_that_its_parent_had_open(sqlite_url: str) -> None:
+    """It would write to a log that the parent removes."""
+    script = f"""
+import os, sys
+from mainspring.errors import StoreError
+from mainspring.store import open_store
+store = open_store({sqlite_url!r})
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+try:
+    open_store({sqlite_url!r})
+except StoreError as error:
+    os._exit(0 if "close it before" in str(error) else 3)
+os._exit(4)
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=os.environ, cwd=Path(__file__).parents[2])
+
+    assert done.returncode == 0
+
+
+def test_a_forked_child_can_open_the_sqlite_file_that_its_parent_had_closed(sqlite_url: str) -> None:
+    script = f"""
+import os, sys
+from mainspring.store import open_store
+open_store({sqlite_url!r}).close()
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+open_store({sqlite_url!r}).close()
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=os.environ, cwd=Path(__file__).parents[2])
+
+    assert done.returncode == 0

@@ -19,7 +19,7 @@ from mainspring.errors import StoreUnavailable
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned, Succeeded
-from mainspring.store import open_store, rows
+from mainspring.store import open_store, rows, sweep
 from mainspring.store.database import Runner
 from mainspring.store.postgres.database import _CONNECTIONS, PostgresDatabase
 from mainspring.store.sql import SqlStore
@@ -388,3 +388,27 @@ def test_a_process_opens_no_more_connections_than_its_limit(postgres_url: str) -
 
     assert db.run("next_due") == []
     db.close()
+
+
+def test_a_reaper_takes_all_though_a_late_worker_settles_one(
+    postgres_url: str, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reaper has picked a full batch, and waits for the lock on a job that is being settled."""
+    monkeypatch.setattr(sweep, "REAP_BATCH", 2)
+    store, reaper = (open_store(postgres_url, clock=clock) for _ in range(2))
+    session = opened_session(store)
+    store.enqueue(new_jobs(4))
+    jobs = store.claim(session, "default", 4)
+    clock.advance("1m")
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(postgres_url) as late:
+        late.execute("DELETE FROM mainspring.jobs WHERE id = %s", [jobs[0].id])
+        reaped = pool.submit(reaper.reap)
+        until(lambda: waiting_for_a_lock(postgres_url))
+        late.commit()
+
+        assert reaped.result() == 3
+
+    assert store.counts() == {"default": {JobState.READY: 3}}
+    assert store.sessions() == []
+    store.close()
+    reaper.close()

@@ -16,7 +16,7 @@ def claim(db: Database, session: UUID, queue: str, limit: int) -> list[Job]:
     if limit < 1:
         return []
     claimed = db.run("claim", session=session, queue=queue, limit=limit)
-    # Neither database promises an order for RETURNING.
+    # PostgreSQL promises no order for RETURNING.
     claimed.sort(key=_rank)
     # The query leaves out what is known here, and what a job that has just been claimed can't have.
     return [

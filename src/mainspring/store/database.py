@@ -52,7 +52,7 @@ class Listener(Protocol):
 class Database(Protocol):
     """A database of one dialect.
 
-    Every call has a deadline. A call that loses its connection is tried again on a new one until the deadline;
+    No statement waits for ever. A call that loses its connection is tried again on a new one until its deadline;
     then it raises StoreUnavailable.
     """
 

@@ -10,12 +10,8 @@ from uuid import UUID
 from mainspring.errors import InvalidValue, StoreUnavailable
 from mainspring.model.job import NewJob
 from mainspring.store import rows
+from mainspring.store.chunks import chunks
 from mainspring.store.database import DUE, Database, Runner
-
-CHUNK = 5_000
-CHUNK_CHARACTERS = 4_000_000
-"""Jobs, and characters of payload, in one statement: enough to make a round trip cheap, few enough to stay far from
-its deadline and from what a database takes in one piece."""
 
 _ROUNDS = 10
 
@@ -25,15 +21,17 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     if not jobs:
         return []
     _check_distinct(jobs)
-    chunks = _chunks(jobs)
-    if len(chunks) == 1:
+    pieces = chunks(jobs, lambda job: len(job.payload))
+    if len(pieces) == 1:
         refused = db.attempt(lambda runner: _insert(runner, jobs))
     else:
-        refused = db.transact(lambda tx: _insert_in_chunks(tx, chunks))
-    db.wake({topic for job in jobs for topic in _topics(job)})
+        refused = db.transact(lambda tx: _insert_in_pieces(tx, pieces))
+    topics = {topic for job in jobs for topic in _topics(job)}
+    db.wake(topics)
     if not refused:
         return [job.id for job in jobs]
     standing = _stand_ins(db, refused)
+    db.wake(topics)  # for what was stored after all, because a key became free
     return [standing.get(job.id, job.id) for job in jobs]
 
 
@@ -54,24 +52,9 @@ def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> 
     return [job for job in jobs if job.id not in stored]
 
 
-def _insert_in_chunks(tx: Runner, chunks: Sequence[Sequence[NewJob]]) -> list[NewJob]:
-    firsts = accumulate(map(len, chunks), initial=0)
-    return [refused for chunk, first in zip(chunks, firsts, strict=False) for refused in _insert(tx, chunk, first)]
-
-
-def _chunks(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:
-    if len(jobs) <= CHUNK and sum(len(job.payload) for job in jobs) <= CHUNK_CHARACTERS:
-        return [jobs]
-    chunks: list[Sequence[NewJob]] = []
-    chunk: list[NewJob] = []
-    room = CHUNK_CHARACTERS
-    for job in jobs:
-        if chunk and (len(chunk) == CHUNK or len(job.payload) > room):
-            chunks.append(chunk)
-            chunk, room = [], CHUNK_CHARACTERS
-        chunk.append(job)
-        room -= len(job.payload)
-    return [*chunks, chunk]
+def _insert_in_pieces(tx: Runner, pieces: Sequence[Sequence[NewJob]]) -> list[NewJob]:
+    firsts = accumulate(map(len, pieces), initial=0)
+    return [refused for piece, first in zip(pieces, firsts, strict=False) for refused in _insert(tx, piece, first)]
 
 
 def _known(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:

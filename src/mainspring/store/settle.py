@@ -13,6 +13,7 @@ from mainspring.model import lifecycle
 from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import Settlement
 from mainspring.store import rows
+from mainspring.store.chunks import chunks
 from mainspring.store.database import DUE, Database, Row, Runner
 from mainspring.store.rows import to_job
 
@@ -22,9 +23,10 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
     if not settlements:
         return set()
     if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final:
-        # The common case, and one statement: no transaction to open and close around it.
         ((ending, alike),) = endings.items()
-        return db.attempt(lambda runner: _finish(runner, ending, alike))
+        if len(chunks(alike, _characters)) == 1:
+            # The common case, and one statement: no transaction to open and close around it.
+            return db.attempt(lambda runner: _finish(runner, ending, alike))
     settled, topics = db.transact(lambda tx: apply(tx, settlements))
     db.wake(topics)
     return settled
@@ -35,11 +37,17 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     settled: set[UUID] = set()
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
-            settled |= _finish(tx, ending, alike)
-    again = [settlement for settlement in settlements if not settlement.state.final]
+            for piece in chunks(alike, _characters):
+                settled |= _finish(tx, ending, piece)
+    # A job that is given twice is settled once; the database would refuse its second attempt under the same fence.
+    again = list({settlement.job_id: settlement for settlement in settlements if not settlement.state.final}.values())
     if not again:
         return settled, set()
-    moved = tx.run("settle_again", settlements=rows.settlements(_in_lock_order(again)))
+    moved = [
+        row
+        for piece in chunks(_in_lock_order(again), _characters)
+        for row in tx.run("settle_again", settlements=rows.settlements(piece))
+    ]
     _grant(tx, [row for row in moved if row[3] is not None])
     topics = {_topic(queue, state) for _, queue, state, _, _ in moved}
     return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
@@ -83,6 +91,11 @@ def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UU
         for settlement in settlements
         if settlement.outcome and (settlement.job_id, settlement.fence, settlement.outcome) in past
     }
+
+
+def _characters(settlement: Settlement) -> int:
+    failure = settlement.failure
+    return len(settlement.result or "") + (len(failure.message) + len(failure.traceback or "") if failure else 0)
 
 
 def _in_lock_order(settlements: Sequence[Settlement]) -> list[Settlement]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
-from mainspring.errors import StoreError
+from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.model.outcome import Lost
@@ -33,14 +33,18 @@ def promote(db: Database, limit: int) -> Promoted:
 def reap(db: Database) -> int:
     """See `protocol.Sweeps.reap`."""
     total = 0
-    problem: StoreError | None = None
+    problems: list[StoreError] = []
     for (session,) in db.read("dead_sessions"):
         try:
             total += _reap_session(db, session)
         except StoreError as error:
-            problem = error  # one session that can't be reaped must not keep the others' jobs from running again
-    if problem:
-        raise problem
+            # One session that can't be reaped must not keep the others' jobs from running again; but when the
+            # database is away, each would take its whole deadline.
+            problems.append(error)
+            if sum(isinstance(problem, StoreUnavailable) for problem in problems) > 1:
+                break
+    if problems:
+        raise problems[0]
     return total
 
 
@@ -62,8 +66,8 @@ def _reap_batch(tx: Runner, session: UUID) -> tuple[int, set[str]] | None:
     outcome = Lost(f"worker {name} ({session}) did not renew its lease of {lease.total_seconds():g} s")
     held = [to_job(row) for row in tx.run("lock_held", session=session, limit=REAP_BATCH)]
     settled, topics = apply(tx, [lifecycle.settle(job, outcome) for job in held])
-    if len(held) < REAP_BATCH:
-        tx.run("drop_session", session=session)
+    # Not by how many were found: one that its late worker settles while we wait for its lock drops out of the batch.
+    tx.run("close_session", session=session)
     return len(settled), topics
 
 

@@ -76,10 +76,7 @@ class Connections:
     @contextmanager
     def borrow(self, patience: float) -> Iterator[DeadlineConnection]:
         """Lend a connection whose statements take *patience* seconds at most; one that failed is thrown away."""
-        if self._closed:
-            raise StoreError("the store is closed")
-        if self.inherited:
-            raise StoreError("a PostgreSQL store can't be used after a fork; open it in the child process")
+        self.check_usable()
         if not self._free.acquire(timeout=patience):
             raise StoreUnavailable("all connections of this process stayed busy; give it less to do at once")
         try:
@@ -91,6 +88,12 @@ class Connections:
                 self._give_back(connection)
         finally:
             self._free.release()
+
+    def check_usable(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed")
+        if self.inherited:
+            raise StoreError("a PostgreSQL store can't be used after a fork; open it in the child process")
 
     def drop_idle(self) -> None:
         """Close the idle connections: when one has failed, the others most likely have too."""

@@ -84,6 +84,7 @@ class PostgresDatabase:
             self._waker.wake(topics)
 
     def listen(self, topics: Collection[str]) -> PostgresListener:
+        self._connections.check_usable()
         listener = PostgresListener(self._url, self._clock, topics, forget=self._listeners.discard)
         self._listeners.add(listener)
         return listener
@@ -100,7 +101,9 @@ class PostgresDatabase:
         def in_transaction(session: _Session) -> list[Migration]:
             with _transaction(session.connection):
                 session.run("lock_migrations")
-                session.run("make_room")
+                # Even where it changes nothing, CREATE SCHEMA needs a right that an application's role may lack.
+                if session.run("has_room") == [(False,)]:
+                    session.run("make_room")
                 session.run("begin_schema")
                 done = session.run("last_migration")[0][0] or 0
                 missing = [migration for migration in migrations if migration.number > done]
@@ -136,7 +139,10 @@ class PostgresDatabase:
     def close(self) -> None:
         if self._connections.inherited:
             return  # to close them would log the parent out
-        for listener in tuple(self._listeners):
+        listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener.end()
+        for listener in listeners:
             listener.close()
         self._waker.close()
         self._connections.close()

@@ -6,6 +6,7 @@ what is to be said while one is under way goes out with the next.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Collection
 
@@ -84,7 +85,8 @@ class PostgresListener:
         self._clock = clock
         self._topics = frozenset(topics)
         self._forget = forget
-        self._waiting = threading.Lock()
+        self._waiting = threading.RLock()  # a signal's handler may close what its own thread waits on
+        self._pid = os.getpid()
         self._closed = False
         self._connection: DeadlineConnection | None = None
         self._heard_at = 0.0
@@ -99,15 +101,22 @@ class PostgresListener:
                     return True  # there may have been news while nobody listened
                 return self._hear(self._connection, timeout)
             except (psycopg.Error, MainspringError):
+                if self._closed:
+                    return False
                 self._disconnect()
                 self._clock.sleep(min(timeout, _PAUSE_AFTER_ERROR))
                 return True
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """Have a wait that is under way return soon."""
         self._closed = True
+
+    def close(self) -> None:
+        self.end()
         self._forget(self)
-        with self._waiting:
-            self._disconnect()
+        if os.getpid() == self._pid:  # else the connection is the parent's
+            with self._waiting:
+                self._disconnect()
 
     def _disconnect(self) -> None:
         _close(self._connection)

@@ -47,6 +47,9 @@ _GATHERED: dict[str, tuple[str, list[str]]] = {}
 
 _array = msgspec.json.Decoder(list[Any])
 
+_open_files: set[tuple[int, Path]] = set()
+"""The files that this process has open, and those that it inherited from a parent that had them open."""
+
 
 class SqliteDatabase:
     """Runs named queries on a SQLite file."""
@@ -55,7 +58,7 @@ class SqliteDatabase:
         self, path: str, *, clock: Clock | None = None, synchronous: str = "full", deadline: float = 15
     ) -> None:
         self.migrations = load_migrations(_PACKAGE)
-        self._path = Path(path).absolute()
+        self._path = Path(path).resolve()
         # A clock that was given tells the time; waits and deadlines are always real.
         self._clock: Clock = SystemClock()
         self._teller = clock or self._clock
@@ -63,6 +66,7 @@ class SqliteDatabase:
         self._deadline = deadline
         self._queries = load_queries(_PACKAGE)
         self._pid = os.getpid()
+        _check_not_forked(self._path)
         self._turn = threading.Lock()
         self._writer = self._connect()
         self._writer.execute(*self._queries["scratch"].statements)
@@ -70,6 +74,7 @@ class SqliteDatabase:
         self._readers: list[sqlite3.Connection] = []
         self._listeners: set[SqliteListener] = set()
         self._closed = False
+        _open_files.add((self._pid, self._path))
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
         return self.transact(lambda runner: runner.run(query, **parameters))
@@ -103,6 +108,7 @@ class SqliteDatabase:
             listener.hear(topics)
 
     def listen(self, topics: Collection[str]) -> SqliteListener:
+        self._check_usable()
         with translated(self._path):
             listener = SqliteListener(self._connect(), topics, forget=self._listeners.discard)
         self._listeners.add(listener)
@@ -147,14 +153,15 @@ class SqliteDatabase:
 
     def close(self) -> None:
         if self._inherited:
-            return  # closing would tidy up the write-ahead log, which is still the parent's
-        with self._turn:
-            self._closed = True
-            for listener in tuple(self._listeners):
-                listener.close()
-            while self._readers:
-                self._readers.pop().close()
-            self._writer.close()
+            return
+        self._closed = True
+        for listener in tuple(self._listeners):
+            listener.close()
+        self._turn.acquire(timeout=self._deadline)
+        while self._readers:
+            self._readers.pop().close()
+        self._writer.close()
+        _open_files.discard((self._pid, self._path))
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -240,7 +247,7 @@ class SqliteDatabase:
         if self._closed:
             raise StoreError("the store is closed")
         if self._inherited:
-            raise StoreError("a SQLite store can't be used after a fork; open it in the child process")
+            raise StoreError("a SQLite store can't be used after a fork; close it before, and open it in the child")
 
 
 class _Transaction:
@@ -281,8 +288,21 @@ class _Transaction:
             columns = ", ".join(f'json_group_array("{name}")' for name in names)
             _GATHERED[statement] = f"SELECT {columns} FROM ({statement})", names  # noqa: S608
         gathered, names = _GATHERED[statement]
-        (row,) = self._connection.execute(gathered, values)
+        try:
+            (row,) = self._connection.execute(gathered, values)
+        except sqlite3.DataError:  # a column of more than a gigabyte
+            return convert_rows(self._connection.execute(statement, values).fetchall(), names, _CONVERTERS)
         return convert_columns(map(_array.decode, row), names, _CONVERTERS)
+
+
+def _check_not_forked(path: Path) -> None:
+    """Refuse a file that was open when this process was forked.
+
+    SQLite would believe that it holds the parent's locks and take none of its own. The parent, closing, would then
+    remove the write-ahead log with the jobs that were enqueued here.
+    """
+    if any(pid != os.getpid() and known == path for pid, known in _open_files):
+        raise StoreError(f"{path} was open when this process was forked, so it can't be used here; close it before")
 
 
 def _names(cursor: sqlite3.Cursor) -> list[str]:

@@ -25,7 +25,7 @@ class SqliteListener:
         self._topics = frozenset(topics)
         self._forget = forget
         self._heard = threading.Event()
-        self._waiting = threading.Lock()
+        self._waiting = threading.RLock()  # a signal's handler may close what its own thread waits on
         self._closed = False
         self._clock = SystemClock()
         self._seen = self._changes()

@@ -1,5 +1,3 @@
-CREATE SCHEMA IF NOT EXISTS mainspring;
-
 CREATE TABLE mainspring.sessions (
     id          uuid PRIMARY KEY,
     name        text NOT NULL,
@@ -87,7 +85,7 @@ CREATE TABLE mainspring.attempts (
 
 -- Partitions for *days* days from *first* on. Made apart and attached, which lets other sessions go on writing.
 CREATE FUNCTION mainspring.open_days(first date, days integer) RETURNS void LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     day    date;
     parent text;
@@ -110,7 +108,7 @@ END $$;
 -- Drop the oldest day of *parent* before *first*, and say how many rows went with it: NULL when there is none left.
 -- One day a transaction, counted before anything is locked, and by estimate when that would take long.
 CREATE FUNCTION mainspring.drop_day(parent text, first date) RETURNS bigint LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     child    text;
     estimate real;
@@ -136,5 +134,6 @@ BEGIN
 END $$;
 
 -- Both act with the rights of the owner of the tables, so that the role that workers use needs no right to make or drop
--- tables; whoever may call them is told by a GRANT.
+-- tables; whoever may call them is told by a GRANT. Left out of search_path, pg_temp would come first in it, and a
+-- caller's own type named text would be used with the owner's rights.
 REVOKE ALL ON FUNCTION mainspring.open_days(date, integer), mainspring.drop_day(text, date) FROM PUBLIC;

@@ -2,6 +2,9 @@
 -- name: version
 SELECT CASE WHEN to_regclass('mainspring.schema') IS NULL THEN 0 ELSE 1 END AS prepared;
 
+-- name: has_room
+SELECT to_regnamespace('mainspring') IS NOT NULL AS room;
+
 -- name: make_room
 CREATE SCHEMA IF NOT EXISTS mainspring;
 

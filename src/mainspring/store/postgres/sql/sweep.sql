@@ -52,10 +52,6 @@ WHERE id = ANY (ARRAY(SELECT id FROM picked)) AND session = :session AND state =
 ORDER BY id
 FOR UPDATE;
 
--- name: drop_session
-DELETE FROM mainspring.sessions
-WHERE id = :session;
-
 -- Whole days only, in both dialects: a day goes when its last moment is older than the age.
 -- Differs from SQLite: a call drops one day, so the limit has no work to do.
 -- name: prune_jobs

@@ -5,8 +5,6 @@
 -- REPLACE: a job that was given twice in one batch, or whose id came again after it had finished, must not keep
 -- others from being settled.
 -- name: settle_done
-DELETE FROM temp.settled;
-
 INSERT INTO temp.settled (place, id, result, error, reason)
 SELECT job.rowid, job.id, value ->> 2, value ->> 3, value ->> 4
 FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
@@ -25,6 +23,8 @@ WHERE rowid IN (SELECT place FROM temp.settled);
 
 SELECT id
 FROM temp.settled;
+
+DELETE FROM temp.settled;
 
 -- name: settle_again
 SELECT job.id, job.queue, value ->> 3 AS state, job.wish, job.reason AS wished

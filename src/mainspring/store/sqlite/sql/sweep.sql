@@ -36,10 +36,6 @@ FROM mainspring_jobs
 WHERE session = :session AND state = 'running'
 LIMIT :limit;
 
--- name: drop_session
-DELETE FROM mainspring_sessions
-WHERE id = :session;
-
 -- Whole days only, in both dialects: a day goes when its last moment is older than the age.
 -- Differs from PostgreSQL: no partitions to drop, so rows go in batches that hold the write lock briefly.
 -- name: prune_jobs

@@ -1,0 +1,29 @@
+"""Lists that are too long for one statement, in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MOST = 5_000
+MOST_CHARACTERS = 4_000_000
+"""Items, and characters, in one statement: enough to make a round trip cheap, few enough to stay far from its deadline
+and from what a database takes in one piece."""
+
+
+def chunks(items: Sequence[T], characters: Callable[[T], int]) -> list[Sequence[T]]:
+    """Return *items* in pieces for one statement each; *characters* says how large an item is."""
+    if len(items) <= MOST and sum(map(characters, items)) <= MOST_CHARACTERS:
+        return [items]
+    pieces: list[Sequence[T]] = []
+    piece: list[T] = []
+    room = MOST_CHARACTERS
+    for item in items:
+        if piece and (len(piece) == MOST or characters(item) > room):
+            pieces.append(piece)
+            piece, room = [], MOST_CHARACTERS
+        piece.append(item)
+        room -= characters(item)
+    return [*pieces, piece]
