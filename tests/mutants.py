@@ -457,7 +457,7 @@ def main() -> int:
     chosen = [mutant for mutant in MUTANTS if wanted.lower() in mutant.what.lower()]
     with tempfile.TemporaryDirectory(prefix="mainspring-mutants-") as folder:
         copy = Path(folder)
-        for name in ("src", "tests", "pyproject.toml"):
+        for name in ("src", "tests", "docs", "pyproject.toml"):
             origin = ROOT / name
             (shutil.copytree if origin.is_dir() else shutil.copy)(origin, copy / name)
         say("original: all named tests must pass")
