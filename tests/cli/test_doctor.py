@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -245,3 +248,42 @@ def test_a_clock_that_is_off_is_worth_a_remark_but_no_problem(ahead: float, word
 
 def test_a_clock_that_is_off_by_less_than_a_second_is_not_worth_a_remark() -> None:
     assert with_probes(NOTHING, [probe(ahead=-0.9)]).remarks == ()
+
+
+def test_somebody_elses_file_is_left_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.db"
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.commit()
+    connection.close()
+    before = file.read_bytes()
+
+    done = doctor("--url", f"sqlite:///{file}")
+
+    assert done.returncode == 1
+    assert "none yet" in done.stdout
+    assert file.read_bytes() == before
+
+
+def test_a_role_without_rights_is_a_problem(postgres_url: str) -> None:
+    role = f"reader_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA mainspring TO {role}".encode())
+        owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA mainspring TO {role}".encode())
+    try:
+        told = json.loads(doctor("--json", "--url", postgres_url.replace("postgres@", f"{role}@")).stdout)
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
+    assert any("lacks rights" in problem for problem in told["problems"])
+
+
+@pytest.mark.parametrize("make", [lambda file: file.symlink_to("nowhere"), os.mkfifo], ids=["dangling link", "fifo"])
+def test_what_can_be_no_database_is_a_problem(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "odd.db")
+
+    done = doctor("--url", f"sqlite:///{tmp_path / 'odd.db'}")
+
+    assert done.returncode == 1
+    assert "name another" in " ".join(done.stdout.split())

@@ -108,3 +108,11 @@ def test_a_claim_of_nothing_takes_nothing(store: SqlStore) -> None:
 
     assert store.claim(opened_session(store), "default", 0) == []
     assert store.claim(opened_session(store), "default", -1) == []
+
+
+def test_limits_beyond_reason_are_no_error(store: SqlStore) -> None:
+    store.enqueue(new_jobs(2, delay=timedelta(hours=1)))
+
+    assert store.claim(opened_session(store), "default", 2**63) == []
+    assert store.page(limit=-1) == []
+    assert store.promote(limit=-1).count == 0

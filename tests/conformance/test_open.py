@@ -21,6 +21,7 @@ from mainspring.errors import (
     SchemaOutdated,
     StoreError,
     StoreFull,
+    StoreReadOnly,
     StoreUnavailable,
 )
 from mainspring.model.job import JobState
@@ -29,11 +30,13 @@ from mainspring.model.outcome import Succeeded
 from mainspring.store import open_store
 from mainspring.store.database import Migration
 from mainspring.store.migrate import load_migrations
+from mainspring.store.postgres.database import PostgresDatabase
+from mainspring.store.sql import SqlStore
 from mainspring.store.sqlite.database import SqliteDatabase
 from mainspring.testing import SettableClock
 from tests.conformance.test_truths import execute
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
-from tests.support.postgres import database
+from tests.support.postgres import database, with_database
 
 LATEST = 1
 ROOT = Path(__file__).parents[2]
@@ -345,3 +348,54 @@ def test_a_column_too_large_to_be_fetched_in_one_piece_is_fetched_in_many(
     assert len(store.claim(opened_session(store), "default", 3)) == 3
 
     store.close()
+
+
+def test_a_file_that_was_deleted_under_a_store_is_noticed(sqlite_url: str) -> None:
+    """Nobody would ever find what is written to it."""
+    store = open_store(sqlite_url)
+    Path(sqlite_url.removeprefix("sqlite:///")).unlink()
+
+    with pytest.raises(StoreError, match="was deleted or replaced"):
+        store.enqueue([new_job()])
+
+    store.close()
+
+
+def test_a_database_in_another_encoding_is_refused(postgres_server: str) -> None:
+    name = f"latin_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as owner:
+        owner.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'".encode())
+    try:
+        with pytest.raises(StoreError, match="encoding UTF8, got LATIN1"):
+            open_store(with_database(postgres_server, name))
+    finally:
+        with psycopg.connect(postgres_server, autocommit=True) as owner:
+            owner.execute(f"DROP DATABASE {name}".encode())
+
+
+def test_the_encoding_of_the_client_is_ours(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "SQL_ASCII")
+    store = open_store(postgres_url)
+
+    store.enqueue([given := new_job(payload='{"args":["名前"],"kwargs":{}}')])
+
+    assert stored(store, given.id).payload == given.payload
+    store.close()
+
+
+def test_a_read_only_database_is_said_at_once(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute(f'ALTER DATABASE "{owner.info.dbname}" SET default_transaction_read_only = on'.encode())
+    db = PostgresDatabase(postgres_url, deadline=3600)
+
+    with pytest.raises(StoreReadOnly):
+        SqlStore(db).enqueue([new_job()])
+
+    db.close()
+
+
+def test_a_forgotten_host_does_not_show_the_password() -> None:
+    with pytest.raises(InvalidURL) as caught:
+        open_store("postgresql://user:secret/name")
+
+    assert "secret" not in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,7 +14,7 @@ from mainspring.errors import SchemaMissing, SchemaNewer, SchemaOutdated, StoreF
 from mainspring.store import open_store
 from mainspring.store.database import Probe
 from mainspring.store.migrate import load_migrations
-from mainspring.store.open import sqlite_file
+from mainspring.store.open import sqlite_file, sqlite_prepared
 from mainspring.store.sql import SqlStore
 
 SAMPLES = 5
@@ -49,6 +50,14 @@ def diagnose(url: str) -> Diagnosis:
     file = sqlite_file(url)
     if file and (unopened := _from_outside(file)):
         return unopened
+    if file and not sqlite_prepared(file):
+        return Diagnosis(
+            kind="sqlite",
+            location=str(file),
+            schema_needed=_known_version(),
+            schema_version=0,
+            schema_problem=_schema_problem(0, _known_version()),
+        )
     with closing(open_store(url, prepared=False)) as store:
         found = store.version()
         known = _known_version()
@@ -82,6 +91,7 @@ def with_probes(diagnosis: Diagnosis, probes: list[Probe]) -> Diagnosis:
 
 def _probed(diagnosis: Diagnosis, store: SqlStore) -> Diagnosis:
     try:
+        store.page(limit=1)
         return with_probes(diagnosis, [store.probe() for _ in range(SAMPLES)])
     except (StoreReadOnly, StoreFull) as error:
         return replace(diagnosis, write_problems=(str(error),))
@@ -118,7 +128,14 @@ def _from_outside(file: Path) -> Diagnosis | None:
     Opening makes a missing file, fills an empty one, and leaves the companions of a read-only one behind.
     """
     remark, problem = None, None
-    if not os.path.exists(file):
+    kind = _kind(file)
+    if kind is not None and not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        problem = f"{file} is no regular file; name another"
+    elif os.path.islink(file) and kind is None:
+        problem = f"{file} is a link to nothing; make what it points to, or name another file"
+    elif len(os.fsencode(file.name)) > 250:
+        problem = f"the name {file.name[:20]}… is too long for a file; name another"
+    elif kind is None:
         folder = next(parent for parent in file.parents if os.path.exists(parent))
         if _writable(folder):
             remark = "there is no such file yet; it is made on first use"
@@ -137,6 +154,14 @@ def _from_outside(file: Path) -> Diagnosis | None:
         write_problems=(problem,) if problem else (),
         remarks=(remark,) if remark else (),
     )
+
+
+def _kind(file: Path) -> int | None:
+    """Return the mode bits of what *file* leads to; None when that is nothing."""
+    try:
+        return os.stat(file).st_mode
+    except OSError:
+        return None
 
 
 def _writable(folder: Path) -> bool:

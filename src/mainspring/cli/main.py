@@ -50,7 +50,12 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(cls=Commands, pretty_exceptions_enable=False, pretty_exceptions_show_locals=False)
+app = typer.Typer(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+)
 app.command()(migrate)
 app.command()(doctor)
 

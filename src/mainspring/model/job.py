@@ -12,7 +12,7 @@ import msgspec
 from mainspring.errors import InvalidValue
 from mainspring.model.duration import duration
 from mainspring.model.outcome import Failure
-from mainspring.model.text import shortened
+from mainspring.model.text import check_document, shortened
 
 
 class JobState(StrEnum):
@@ -77,6 +77,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.id, UUID):
+            raise InvalidValue(f"expected id to be a UUID, got: {shortened(self.id)}")
+        check_document(self.payload, "payload")
         check_name(self.task, "task")
         check_name(self.queue, "queue")
         if isinstance(self.priority, bool) or not isinstance(self.priority, int) or not 0 <= self.priority <= 100:
@@ -85,6 +88,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {self.run_at!r}")
         if self.run_at is not None and not _EARLIEST <= self.run_at <= _LATEST:
             raise InvalidValue(f"expected run_at to lie between 1970 and 2200, got: {self.run_at!r}")
+        if not isinstance(self.delay, timedelta):
+            raise InvalidValue(f"expected delay to be a timedelta, got: {shortened(self.delay)}")
         duration(self.delay, "delay")
         if self.key is not None:
             _check_key(self.key)

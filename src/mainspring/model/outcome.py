@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from mainspring.model.text import storable
+from mainspring.model.text import check_document, storable
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +19,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         # An exception may quote anything, such as a file name that is not valid Unicode.
+        msgspec.structs.force_setattr(self, "type", storable(self.type))
         msgspec.structs.force_setattr(self, "message", storable(self.message))
         if self.traceback is not None:
             msgspec.structs.force_setattr(self, "traceback", storable(self.traceback))
@@ -29,6 +30,9 @@ class Succeeded(msgspec.Struct, frozen=True):
 
     name: ClassVar[str] = "succeeded"
     result: str
+
+    def __post_init__(self) -> None:
+        check_document(self.result, "result")
 
 
 class Failed(msgspec.Struct, frozen=True):

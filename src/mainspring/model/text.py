@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mainspring.errors import InvalidValue
+
 
 def storable(text: str) -> str:
     """Return *text* with what no database takes, NUL and lone surrogates, written as escapes.
@@ -10,6 +12,16 @@ def storable(text: str) -> str:
     reason that an outcome can't be recorded.
     """
     return text.replace("\0", "\\x00").encode(errors="backslashreplace").decode()
+
+
+def check_document(text: str, what: str) -> None:
+    """Refuse what is no JSON text: one database would cut it short, and the other refuse it later."""
+    if not isinstance(text, str):
+        raise InvalidValue(f"expected {what} to be JSON text, got: {shortened(text)}")
+    if "\0" in text or not (text.isascii() or storable(text) == text):
+        raise InvalidValue(
+            f"expected {what} to be JSON text, which has no NUL and no lone surrogate, got: {shortened(text)}"
+        )
 
 
 def shortened(value: object, limit: int = 60) -> str:

@@ -8,6 +8,9 @@ from uuid import UUID
 from mainspring.model.job import Job, JobState
 from mainspring.store.database import Database
 
+MOST = 10_000
+"""Jobs in one claim, so that it stays far from its deadline; whoever wants more asks again."""
+
 _rank = itemgetter(0)
 
 
@@ -15,7 +18,7 @@ def claim(db: Database, session: UUID, queue: str, limit: int) -> list[Job]:
     """See `protocol.Claims.claim`."""
     if limit < 1:
         return []
-    claimed = db.run("claim", session=session, queue=queue, limit=limit)
+    claimed = db.run("claim", session=session, queue=queue, limit=min(limit, MOST))
     # PostgreSQL promises no order for RETURNING.
     claimed.sort(key=_rank)
     # The query leaves out what is known here, and what a job that has just been claimed can't have.

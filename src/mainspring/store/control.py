@@ -69,7 +69,7 @@ def _replay(tx: Runner, ids: Collection[UUID], reason: str | None, fences: dict[
         if settlement is not None and job.id not in alive and job.key not in taken:
             decided.append(settlement)
             taken |= {job.key} - {None}
-    return {queue for _, queue in tx.run("replay", settlements=rows.settlements(decided))} if decided else set()
+    return {queue for _, queue in tx.run("replay", settlements=rows.replays(decided))} if decided else set()
 
 
 def _states(db: Database, ids: Collection[UUID]) -> dict[UUID, JobState]:

@@ -20,6 +20,8 @@ def get(db: Database, ids: Collection[UUID]) -> dict[UUID, Job]:
 
 def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> list[Job]:
     """See `protocol.Inspects.page`."""
+    if limit < 1:
+        return []
     found = db.read(
         "page", before=before, limit=limit, state=match.state, queue=match.queue, task=match.task, key=match.key
     )

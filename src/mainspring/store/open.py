@@ -21,7 +21,7 @@ def open_store(url: str, *, clock: Clock | None = None, prepared: bool = True) -
     A SQLite file or an empty database is given its tables on the way. With *prepared* false the schema is not
     looked at. A *clock* takes the place of the database's own; it is meant for tests.
     """
-    db = _connect(url, clock)
+    db = _connect(url.strip(), clock)
     try:
         if prepared:
             prepare(db)
@@ -54,6 +54,13 @@ def _sqlite(url: str, clock: Clock | None) -> Database:
 def sqlite_file(url: str) -> Path | None:
     """Return the file that *url* names, made or not; None when it names a server."""
     return Path(_sqlite_parts(url)[0]).absolute() if url.startswith("sqlite://") else None
+
+
+def sqlite_prepared(file: Path) -> bool:
+    """Return whether our tables are in *file*; looking changes nothing in it."""
+    from mainspring.store.sqlite.database import prepared
+
+    return prepared(file)
 
 
 def _sqlite_parts(url: str) -> tuple[str, dict[str, str]]:

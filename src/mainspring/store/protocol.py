@@ -56,7 +56,7 @@ class Claims(Protocol):
         """Take up to *limit* ready jobs of *queue* for *session*, most urgent first, oldest first within a priority.
 
         Each job gets a new, larger fence. No job is handed to two sessions. A session whose lease has ended
-        gets nothing.
+        gets nothing. A call takes no more than a few thousand, whatever the limit.
         """
         ...
 

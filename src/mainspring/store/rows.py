@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -85,21 +86,30 @@ def new_jobs(jobs: Iterable[NewJob]) -> str:
     )
 
 
-def settlements(decided: Iterable[Settlement]) -> str:
-    """Return *decided* as a document for the queries that apply settlements."""
+def replays(decided: Iterable[Settlement]) -> str:
+    """Return *decided* as a document for the query `replay`."""
     return document(
+        (job.job_id, job.fence, job.source, job.state, job.attempt, job.losses, _microseconds(job.delay), job.reason)
+        for job in decided
+    )
+
+
+def settlements(decided: Iterable[Settlement]) -> str:
+    """Return *decided* as a document for the query `settle_again`: by the job's id, the fields in order."""
+    return _by_id(
         (
-            settlement.job_id,
-            settlement.fence,
-            settlement.source,
-            settlement.state,
-            settlement.attempt,
-            settlement.losses,
-            settlement.outcome,
-            settlement.result,
-            None if settlement.failure is None else _encoder.encode(settlement.failure).decode(),
-            settlement.reason,
-            None if settlement.delay is None else settlement.delay // MICROSECOND,
+            settlement,
+            (
+                settlement.fence,
+                settlement.source,
+                settlement.state,
+                settlement.attempt,
+                settlement.losses,
+                settlement.outcome,
+                _failure(settlement),
+                settlement.reason,
+                _microseconds(settlement.delay),
+            ),
         )
         for settlement in decided
     )
@@ -107,15 +117,25 @@ def settlements(decided: Iterable[Settlement]) -> str:
 
 def endings(decided: Iterable[Settlement]) -> str:
     """Return *decided*, which all end alike, as a document for the query `settle_done`."""
-    return document(_ending(settlement) for settlement in decided)
+    return _by_id((settlement, _ending(settlement)) for settlement in decided)
+
+
+def _by_id(fields: Iterable[tuple[Settlement, tuple[object, ...]]]) -> str:
+    return _encoder.encode({settlement.job_id: told for settlement, told in fields}).decode()
 
 
 def _ending(settlement: Settlement) -> tuple[object, ...]:
-    told = (settlement.job_id, settlement.fence, settlement.result)
     if settlement.failure is None and settlement.reason is None:
-        return told  # fields that are missing at the end are NULL
-    error = None if settlement.failure is None else _encoder.encode(settlement.failure).decode()
-    return *told, error, settlement.reason
+        return settlement.fence, settlement.result  # fields that are missing at the end are NULL
+    return settlement.fence, settlement.result, _failure(settlement), settlement.reason
+
+
+def _failure(settlement: Settlement) -> str | None:
+    return None if settlement.failure is None else _encoder.encode(settlement.failure).decode()
+
+
+def _microseconds(length: timedelta | None) -> int | None:
+    return None if length is None else length // MICROSECOND
 
 
 def wishes(asked: Iterable[Asked]) -> str:

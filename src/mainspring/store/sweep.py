@@ -21,7 +21,7 @@ _LOCKED = timedelta(milliseconds=50)
 
 def promote(db: Database, limit: int) -> Promoted:
     """See `protocol.Sweeps.promote`."""
-    queues = [queue for (queue,) in db.run("promote", limit=limit)]
+    queues = [queue for (queue,) in db.run("promote", limit=max(0, limit))]
     db.wake(set(queues))
     due = db.read("next_due")
     next_due = timedelta(microseconds=max(0, due[0][0])) if due else None

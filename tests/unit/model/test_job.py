@@ -115,3 +115,20 @@ def test_a_stored_job_tells_its_last_failure(failure: Failure | None) -> None:
 def test_a_value_in_a_message_is_cut_to_60_characters(value: object, shown: str) -> None:
     assert shortened(value) == shown
     assert len(shortened(value)) <= 60
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": "order-17"},
+        {"id": 5},
+        {"payload": b"{}"},
+        {"payload": '"abc\0def"'},
+        {"payload": '"\ud800"'},
+        {"delay": 5},
+        {"delay": "10m"},
+    ],
+)
+def test_what_a_database_would_choke_on_is_refused_before_it_gets_there(changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match=f"expected {next(iter(changes))} to be"):
+        new_job(**changes)

@@ -45,13 +45,17 @@ def connect(url: str, *, options: str = "") -> DeadlineConnection:
     try:
         given = str(conninfo_to_dict(url).get("options") or "")
         settings = {"options": f"{given} {options}".strip()} if options else {}
-        conninfo = make_conninfo(url, **settings)
+        conninfo = make_conninfo(url, **settings, client_encoding="utf8")
     except psycopg.ProgrammingError:
         # The driver's own words quote the address, with its password.
         raise InvalidURL(
             "PostgreSQL does not understand the database address; expected one like postgresql://user@host:5432/name, "
             "with special characters in a password written as in %40 for @"
         ) from None
+    if not str(conninfo_to_dict(conninfo).get("port") or "0").replace(",", "0").isdigit():
+        raise InvalidURL(
+            "expected a number as the port in the database address, as in postgresql://user:password@host:5432/name"
+        )
     return DeadlineConnection.connect(conninfo, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
 
 

@@ -17,11 +17,11 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import Int8BinaryLoader
 
 from mainspring.clock import Clock, SystemClock, microseconds, moment, random_bits
-from mainspring.errors import StoreReadOnly
+from mainspring.errors import StoreError, StoreReadOnly
 from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.postgres.connections import Connections, DeadlineConnection, connect
-from mainspring.store.postgres.errors import CONFLICTS, connection_lost, location, no_partition, translate
+from mainspring.store.postgres.errors import CONFLICTS, connection_lost, no_partition, read_only, translate
 from mainspring.store.postgres.wake import PostgresListener, Waker
 from mainspring.store.queries import load_queries, to_percent_style
 from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows, distinct
@@ -116,19 +116,23 @@ class PostgresDatabase:
         return self._persist(in_transaction, patience=_MIGRATION_PATIENCE)
 
     def probe(self) -> Probe:
-        asked, ((version, *settings, read_only, clock),) = self._clock.now(), self.read("probe")
+        asked, ((version, where, *settings, standby, granted, clock),) = self._clock.now(), self.read("probe")
         # The server read its clock at some moment between our question and its answer; take the middle.
         middle = asked + (self._clock.now() - asked) / 2
-        if read_only:
+        if standby:
             raise StoreReadOnly("the server is read-only (a standby?); point the address at the primary")
         started = self._clock.steady()
         self.run("trial_commit")
         commit = timedelta(seconds=self._clock.steady() - started)
         durability, problems = _judge(*settings)
+        if not granted:
+            problems.append(
+                "the database user lacks rights on our tables or functions; grant what docs/operating.md says"
+            )
         return Probe(
             kind="postgresql",
             version=version.split(" on ")[0],
-            location=location(self._url),
+            location=where,
             durability=durability,
             commit=commit,
             clock=clock,
@@ -160,14 +164,19 @@ class PostgresDatabase:
     def _check_reachable(self) -> None:
         """Fail at once when the server is not there: patience is for one that was there before."""
         try:
-            with self._connections.borrow(self._patience):
-                pass
+            with self._connections.borrow(self._patience) as connection:
+                encoding = connection.info.parameter_status("server_encoding")
         except psycopg.Error as error:
             raise translate(error, self._url) from error
+        if encoding != "UTF8":
+            self._connections.close()
+            raise StoreError(
+                f"expected a database with the encoding UTF8, got {encoding}; create one with ENCODING 'UTF8'"
+            )
 
     def _persist(self, work: Callable[[_Session], T], *, patience: float | None = None) -> T:
         """Call *work* until it succeeds, fails for good, or the deadline passes."""
-        give_up = self._clock.steady() + max(self._deadline, patience or 0)
+        give_up = self._clock.steady() + self._deadline
         in_doubt = False
         for pause in _pauses():
             try:
@@ -183,6 +192,8 @@ class PostgresDatabase:
                 elif isinstance(error, errors.UniqueViolation):
                     in_doubt = True
                 elif not isinstance(error, CONFLICTS):
+                    if read_only(error):  # perhaps a primary that became a standby: look for the new one next time
+                        self._connections.drop_idle()
                     raise translate(error, self._url) from error
                 if self._clock.steady() + pause > give_up:
                     raise translate(error, self._url) from error

@@ -8,9 +8,18 @@ from psycopg.conninfo import conninfo_to_dict
 
 from mainspring.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 
-# Shutting down, crashed, starting up, idle for too long, out of connections; or we talk to a primary that became
-# a standby.
-_TRANSIENT = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "25006")
+# Shutting down, crashed, starting up, idle for too long, out of connections.
+_TRANSIENT = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300")
+
+# libpq reports what went wrong before a log-in was complete as text only.
+_REFUSALS = (
+    "authentication failed",
+    "does not exist",
+    "no password supplied",
+    "pg_hba.conf",
+    "not permitted to log in",
+)
+_TURNED_AWAY = ("too many", "remaining connection slots", "starting up", "shutting down", "sslmode", "SSL", "option")
 
 CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure, errors.LockNotAvailable)
 """Someone else was in the way and nothing was written: run it again."""
@@ -24,6 +33,11 @@ def connection_lost(error: psycopg.Error) -> bool:
     return error.sqlstate.startswith("08") or error.sqlstate in _TRANSIENT
 
 
+def read_only(error: psycopg.Error) -> bool:
+    """Return whether the server takes no writes."""
+    return error.sqlstate == "25006"
+
+
 def no_partition(error: psycopg.Error) -> bool:
     """Return whether a row found no partition for its day: a check failed, and none of ours by name."""
     return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name
@@ -33,15 +47,21 @@ def translate(error: psycopg.Error, url: str) -> StoreError:
     """Return our own error for *error*, in one sentence with the way out."""
     # The details of an error quote rows, and so the arguments of jobs.
     reason = " ".join((error.diag.message_primary or str(error)).split())
-    if error.sqlstate == "25006":
+    if read_only(error):
         return StoreReadOnly("the server is read-only (a standby?); point the address at the primary")
     if isinstance(error, errors.DiskFull):
         return StoreFull(f"the server's disk is full; free some space there and try again ({reason})")
     if isinstance(error, errors.InsufficientPrivilege):
-        return StoreError(f"the database user may not do that; grant it the right to ({reason})")
+        return StoreError(f"the database user lacks a right; grant it what docs/operating.md says ({reason})")
     if _log_in_refused(error):
         return StoreUnavailable(f"PostgreSQL refused the log-in; check user, password and database name ({reason})")
+    if isinstance(error, errors._WaitTimeout):  # noqa: SLF001 - documented, though not by a public name
+        return StoreUnavailable(
+            f"PostgreSQL at {location(url)} did not answer in time: overloaded, cut off, or locked by somebody"
+        )
     if connection_lost(error):
+        if error.sqlstate is None and any(sign in reason for sign in _TURNED_AWAY):
+            return StoreUnavailable(f"PostgreSQL at {location(url)} turned us away ({reason})")
         return StoreUnavailable(f"can't reach PostgreSQL at {location(url)}; is it running there? ({reason})")
     if isinstance(error, CONFLICTS):
         return StoreUnavailable(f"others kept what this call needs locked for too long; try again ({reason})")
@@ -56,8 +76,4 @@ def location(url: str) -> str:
 
 
 def _log_in_refused(error: psycopg.Error) -> bool:
-    # libpq reports a refused log-in as text only.
-    return error.sqlstate is None and any(
-        sign in str(error)
-        for sign in ("authentication failed", "does not exist", "no password supplied", "pg_hba.conf")
-    )
+    return error.sqlstate is None and any(sign in str(error) for sign in _REFUSALS)

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,6 +69,7 @@ class SqliteDatabase:
         _check_not_forked(self._path)
         self._turn = threading.Lock()
         self._writer = self._connect()
+        self._inode = os.stat(self._path).st_ino
         self._writer.execute(*self._queries["scratch"].statements)
         self._writer.execute("PRAGMA busy_timeout = 0")  # `_patiently` does the waiting
         self._readers: list[sqlite3.Connection] = []
@@ -198,6 +199,7 @@ class SqliteDatabase:
             with translated(self._path):
                 self._patiently(self._writer, "BEGIN IMMEDIATE")
                 try:
+                    self._check_file()
                     yield self._writer
                     self._writer.execute("COMMIT")
                 except BaseException:
@@ -242,6 +244,15 @@ class SqliteDatabase:
     @property
     def _inherited(self) -> bool:
         return os.getpid() != self._pid
+
+    def _check_file(self) -> None:
+        """Refuse to write to a file that was deleted or replaced: nobody would ever find what is written there."""
+        try:
+            found = os.stat(self._path).st_ino
+        except FileNotFoundError:
+            found = 0
+        if found != self._inode:
+            raise StoreError(f"{self._path} was deleted or replaced while it was open; restart the program")
 
     def _check_usable(self) -> None:
         if self._closed:
@@ -293,6 +304,16 @@ class _Transaction:
         except sqlite3.DataError:  # a column of more than a gigabyte
             return convert_rows(self._connection.execute(statement, values).fetchall(), names, _CONVERTERS)
         return convert_columns(map(_array.decode, row), names, _CONVERTERS)
+
+
+def prepared(path: Path) -> bool:
+    """Return whether our tables are in the file, without changing as much as the way it keeps its journal."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'mainspring_schema'")
+            return bool(found.fetchone()[0])
+    except sqlite3.Error:
+        return True  # let it be opened in earnest, which says what is wrong
 
 
 def _check_not_forked(path: Path) -> None:

@@ -43,6 +43,8 @@ def _translate(error: sqlite3.Error, path: Path) -> StoreError:
         )
     if kind == sqlite3.SQLITE_FULL:
         return StoreFull(f"can't write to {path}: the disk is full; free some space and try again")
+    if kind == sqlite3.SQLITE_IOERR:
+        return StoreUnavailable(f"the disk under {path} failed or is full; look at its free space and health ({error})")
     if kind == sqlite3.SQLITE_CANTOPEN:
         return StoreUnavailable(f"can't open {path}: check that its folder exists and may be written to")
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -28,7 +28,12 @@ RETURNING job.id;
 -- The attempt that ended the job becomes history, for a next one will take its place on the row.
 -- name: replay
 WITH {clock},
-{decided},
+decided AS MATERIALIZED (
+    SELECT CAST(fields ->> 0 AS uuid) AS job_id, CAST(fields ->> 1 AS bigint) AS fence, fields ->> 2 AS source,
+           fields ->> 3 AS state, CAST(fields ->> 4 AS integer) AS attempt, CAST(fields ->> 5 AS integer) AS losses,
+           CAST(fields ->> 6 AS bigint) AS delay_us, fields ->> 7 AS reason
+    FROM jsonb_array_elements(CAST(:settlements AS jsonb)) AS settlement (fields)
+),
 gone AS (
     DELETE FROM mainspring.jobs_done AS done
     USING decided, clock

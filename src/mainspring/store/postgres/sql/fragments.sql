@@ -18,14 +18,15 @@ clock AS MATERIALIZED (
     FROM (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS now) AS reading
 )
 
--- name: decided
-decided AS MATERIALIZED (
-    SELECT CAST(fields ->> 0 AS uuid) AS job_id, CAST(fields ->> 1 AS bigint) AS fence, fields ->> 2 AS source,
-           fields ->> 3 AS state, CAST(fields ->> 4 AS integer) AS attempt, CAST(fields ->> 5 AS integer) AS losses,
-           fields ->> 6 AS outcome, fields ->> 7 AS result, fields ->> 8 AS error, fields ->> 9 AS reason,
-           CAST(fields ->> 10 AS bigint) AS delay_us
-    FROM jsonb_array_elements(CAST(:settlements AS jsonb)) AS settlement (fields)
+-- name: given
+given AS MATERIALIZED (
+    SELECT CAST(:settlements AS jsonb) AS settlements
 )
+
+-- What settlement a job finds by its id. A subquery, because with `given` in FROM every row would carry a copy of all of
+-- them along.
+-- name: told
+(SELECT settlements FROM given) -> CAST(job.id AS text)
 
 -- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
 -- jobs enqueued together, which are due in the same microsecond, keep their order.

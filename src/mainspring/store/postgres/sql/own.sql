@@ -40,11 +40,20 @@ FROM json_array_elements_text(CAST(:topics AS json)) AS topic;
 
 -- name: probe
 SELECT version() AS version,
+       coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'a local socket')
+           || ', database ' || current_database() AS location,
        current_setting('fsync') AS fsync,
        current_setting('full_page_writes') AS full_page_writes,
        current_setting('synchronous_commit') AS synchronous_commit,
        current_setting('synchronous_standby_names') AS standbys,
        current_setting('transaction_read_only') = 'on' AS read_only,
+       (
+           SELECT bool_and(has_table_privilege(format('mainspring.%s', name), privilege))
+           FROM unnest(ARRAY['sessions', 'jobs', 'jobs_done', 'attempts']) AS name,
+                unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
+       )
+       AND has_function_privilege('mainspring.open_days(date, integer)', 'EXECUTE')
+       AND has_function_privilege('mainspring.drop_day(text, date)', 'EXECUTE') AS granted,
        clock_timestamp() AS clock_at;
 
 -- name: trial_commit

@@ -24,8 +24,15 @@ LIMIT :limit
 -- name: decided
 decided AS MATERIALIZED (
     SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS source, value ->> 3 AS state,
-           value ->> 4 AS attempt, value ->> 5 AS losses, value ->> 6 AS outcome, value ->> 7 AS result,
-           value ->> 8 AS error, value ->> 9 AS reason, value ->> 10 AS delay_us
+           value ->> 4 AS attempt, value ->> 5 AS losses, value ->> 6 AS delay_us, value ->> 7 AS reason
+    FROM json_each(:settlements)
+)
+
+-- name: told
+told AS MATERIALIZED (
+    SELECT key AS job_id, value ->> 0 AS fence, value ->> 1 AS source, value ->> 2 AS state, value ->> 3 AS attempt,
+           value ->> 4 AS losses, value ->> 5 AS outcome, value ->> 6 AS error, value ->> 7 AS reason,
+           value ->> 8 AS delay_us
     FROM json_each(:settlements)
 )
 

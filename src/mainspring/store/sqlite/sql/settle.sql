@@ -6,9 +6,9 @@
 -- others from being settled.
 -- name: settle_done
 INSERT INTO temp.settled (place, id, result, error, reason)
-SELECT job.rowid, job.id, value ->> 2, value ->> 3, value ->> 4
-FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
-    ON job.id = value ->> 0 AND job.fence = value ->> 1 AND job.state = :source;
+SELECT job.rowid, job.id, value ->> 1, value ->> 2, value ->> 3
+FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
+    ON job.id = told.key AND job.fence = value ->> 0 AND job.state = :source;
 
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
@@ -27,31 +27,31 @@ FROM temp.settled;
 DELETE FROM temp.settled;
 
 -- name: settle_again
-SELECT job.id, job.queue, value ->> 3 AS state, job.wish, job.reason AS wished
-FROM json_each(:settlements) CROSS JOIN mainspring_jobs AS job
-    ON job.id = value ->> 0 AND job.fence = value ->> 1 AND job.state = value ->> 2;
+SELECT job.id, job.queue, value ->> 2 AS state, job.wish, job.reason AS wished
+FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
+    ON job.id = told.key AND job.fence = value ->> 0 AND job.state = value ->> 1;
 
-WITH {decided}
+WITH {told}
 INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
-SELECT job.id, job.fence, job.attempt, job.session, job.started_at, :now, decided.outcome, decided.error
-FROM decided CROSS JOIN mainspring_jobs AS job
-    ON job.id = decided.job_id AND job.state = decided.source AND job.fence = decided.fence
-WHERE decided.outcome IS NOT NULL;
+SELECT job.id, job.fence, job.attempt, job.session, job.started_at, :now, told.outcome, told.error
+FROM told CROSS JOIN mainspring_jobs AS job
+    ON job.id = told.job_id AND job.state = told.source AND job.fence = told.fence
+WHERE told.outcome IS NOT NULL;
 
-WITH {decided}
+WITH {told}
 UPDATE mainspring_jobs
-SET state = decided.state,
-    attempt = decided.attempt,
-    losses = decided.losses,
-    error = coalesce(decided.error, mainspring_jobs.error),
+SET state = told.state,
+    attempt = told.attempt,
+    losses = told.losses,
+    error = coalesce(told.error, mainspring_jobs.error),
     -- What a person said stays until a person says something else.
-    reason = coalesce(decided.reason, CASE WHEN decided.outcome IS NOT NULL THEN mainspring_jobs.reason END),
-    rank = coalesce(((100 - priority) << 53) + :now + decided.delay_us, rank),
-    run_at = coalesce(:now + decided.delay_us, run_at),
+    reason = coalesce(told.reason, CASE WHEN told.outcome IS NOT NULL THEN mainspring_jobs.reason END),
+    rank = coalesce(((100 - priority) << 53) + :now + told.delay_us, rank),
+    run_at = coalesce(:now + told.delay_us, run_at),
     session = NULL,
     started_at = NULL,
     wish = NULL
-FROM decided
-WHERE mainspring_jobs.id = decided.job_id
-  AND mainspring_jobs.state = decided.source
-  AND mainspring_jobs.fence = decided.fence;
+FROM told
+WHERE mainspring_jobs.id = told.job_id
+  AND mainspring_jobs.state = told.source
+  AND mainspring_jobs.fence = told.fence;
