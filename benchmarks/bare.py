@@ -98,7 +98,8 @@ class BarePostgres:
         return cursor.execute(_POSTGRES_CLAIM, [self._session, QUEUE, limit]).fetchall()
 
     def settle(self, claimed: Sequence[Row]) -> int:
-        return self._connection.execute(_POSTGRES_SETTLE, [_settled(claimed)]).rowcount
+        document = _encoder.encode({job_id: (fence, "succeeded", RESULT) for job_id, fence, *_ in claimed}).decode()
+        return self._connection.execute(_POSTGRES_SETTLE, [document]).rowcount
 
     def tidy(self) -> None:
         self._connection.execute("VACUUM mainspring.jobs")
@@ -172,18 +173,19 @@ RETURNING id, fence, task, payload, attempt
 """
 
 _POSTGRES_SETTLE = """
-WITH settled AS (
-    SELECT CAST(job ->> 0 AS uuid) AS job_id, CAST(job ->> 1 AS bigint) AS held, job ->> 2 AS final,
-           job ->> 3 AS result, job ->> 4 AS failure
-    FROM jsonb_array_elements(CAST(%s AS jsonb)) AS job
+WITH given AS MATERIALIZED (
+    SELECT CAST(%s AS jsonb) AS settled
 ),
 gone AS (
-    DELETE FROM mainspring.jobs USING settled WHERE id = job_id AND fence = held RETURNING *
+    DELETE FROM mainspring.jobs
+    WHERE id = ANY (ARRAY(SELECT CAST(jsonb_object_keys(settled) AS uuid) FROM given))
+      AND fence = CAST((SELECT settled FROM given) -> CAST(id AS text) ->> 0 AS bigint)
+    RETURNING *, (SELECT settled FROM given) -> CAST(id AS text) AS told
 )
 INSERT INTO mainspring.jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
     session, started_at, reason, error, finished_at, outcome, result)
-SELECT id, task, queue, payload, priority, final, run_at, created_at, key, attempt, losses, fence,
-       session, started_at, reason, failure, now(), final, result
+SELECT id, task, queue, payload, priority, told ->> 1, run_at, created_at, key, attempt, losses, fence,
+       session, started_at, reason, error, now(), told ->> 1, told ->> 2
 FROM gone
 """

@@ -21,7 +21,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     if not jobs:
         return []
     _check_distinct(jobs)
-    pieces = chunks(jobs, lambda job: len(job.payload))
+    pieces = chunks(jobs, _characters)
     if len(pieces) == 1:
         refused = db.attempt(lambda runner: _insert(runner, jobs))
     else:
@@ -55,6 +55,10 @@ def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> 
 def _insert_in_pieces(tx: Runner, pieces: Sequence[Sequence[NewJob]]) -> list[NewJob]:
     firsts = accumulate(map(len, pieces), initial=0)
     return [refused for piece, first in zip(pieces, firsts, strict=False) for refused in _insert(tx, piece, first)]
+
+
+def _characters(job: NewJob) -> int:
+    return len(job.payload)
 
 
 def _known(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:

@@ -138,6 +138,11 @@ def _microseconds(length: timedelta | None) -> int | None:
     return None if length is None else length // MICROSECOND
 
 
+def read_ids(document: str | None) -> set[UUID]:
+    """Return the ids in a document that a query has made; None stands for none."""
+    return msgspec.json.decode(document or "[]", type=set[UUID])
+
+
 def wishes(asked: Iterable[Asked]) -> str:
     """Return *asked* as a document for the query `ask`."""
     return document((ask.job_id, ask.fence, ask.wish, ask.reason) for ask in asked)

@@ -13,7 +13,7 @@ from mainspring.model import lifecycle
 from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import Settlement
 from mainspring.store import rows
-from mainspring.store.chunks import chunks
+from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, Database, Row, Runner
 from mainspring.store.rows import to_job
 
@@ -24,9 +24,10 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
         return set()
     if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final:
         ((ending, alike),) = endings.items()
-        if len(chunks(alike, _characters)) == 1:
+        document = rows.endings(alike)
+        if len(alike) <= MOST and len(document) <= MOST_CHARACTERS:
             # The common case, and one statement: no transaction to open and close around it.
-            return db.attempt(lambda runner: _finish(runner, ending, alike))
+            return db.attempt(lambda runner: _finish(runner, ending, alike, document))
     settled, topics = db.transact(lambda tx: apply(tx, settlements))
     db.wake(topics)
     return settled
@@ -38,14 +39,14 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
             for piece in chunks(alike, _characters):
-                settled |= _finish(tx, ending, piece)
+                settled |= _finish(tx, ending, piece, rows.endings(piece))
     # A job that is given twice is settled once; the database would refuse its second attempt under the same fence.
     again = list({settlement.job_id: settlement for settlement in settlements if not settlement.state.final}.values())
     if not again:
         return settled, set()
     moved = [
         row
-        for piece in chunks(_in_lock_order(again), _characters)
+        for piece in chunks(again, _characters)
         for row in tx.run("settle_again", settlements=rows.settlements(piece))
     ]
     _grant(tx, [row for row in moved if row[3] is not None])
@@ -74,9 +75,11 @@ def _topic(queue: str, state: JobState) -> str:
     return DUE if state in (JobState.SCHEDULED, JobState.RETRYING) else queue
 
 
-def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement]) -> set[UUID]:
-    document = rows.endings(_in_lock_order(alike))
-    finished = {job_id for (job_id,) in runner.run("settle_done", settlements=document, **ending._asdict())}
+def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str) -> set[UUID]:
+    given = {settlement.job_id for settlement in alike}
+    # The ids come back only when some were stale; to read 500 of them would take longer than to settle 100 jobs.
+    ((settled, ids),) = runner.run("settle_done", settlements=document, expected=len(given), **ending._asdict())
+    finished = given if settled == len(given) else rows.read_ids(ids)
     return finished | _settled_before(runner, alike) if runner.in_doubt else finished
 
 
@@ -96,11 +99,6 @@ def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UU
 def _characters(settlement: Settlement) -> int:
     failure = settlement.failure
     return len(settlement.result or "") + (len(failure.message) + len(failure.traceback or "") if failure else 0)
-
-
-def _in_lock_order(settlements: Sequence[Settlement]) -> list[Settlement]:
-    # Two writers that lock the same rows in the same order seldom deadlock; where they do, the database tells one.
-    return sorted(settlements, key=lambda settlement: settlement.job_id.int)
 
 
 def _grant(tx: Runner, wished: list[Row]) -> None:

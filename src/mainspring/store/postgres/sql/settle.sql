@@ -20,14 +20,18 @@ gone AS (
     RETURNING job.id, job.task, job.queue, job.payload, job.priority, ending.state, job.run_at, job.created_at,
               job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at, job.reason, job.error,
               ending.outcome, {told} AS told
+),
+kept AS (
+    INSERT INTO mainspring.jobs_done (
+        id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
+        session, started_at, reason, error, finished_at, outcome, result)
+    SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
+           session, started_at, coalesce(told ->> 3, reason), coalesce(told ->> 2, error), now, outcome, told ->> 1
+    FROM gone, clock
+    RETURNING id
 )
-INSERT INTO mainspring.jobs_done (
-    id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-    session, started_at, reason, error, finished_at, outcome, result)
-SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-       session, started_at, coalesce(told ->> 3, reason), coalesce(told ->> 2, error), now, outcome, told ->> 1
-FROM gone, clock
-RETURNING id;
+SELECT count(*) AS settled, CASE WHEN count(*) <> :expected THEN CAST(json_agg(id) AS text) END AS ids
+FROM kept;
 
 -- name: settle_again
 WITH {clock},

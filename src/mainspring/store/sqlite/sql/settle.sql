@@ -21,7 +21,7 @@ FROM temp.settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place
 DELETE FROM mainspring_jobs
 WHERE rowid IN (SELECT place FROM temp.settled);
 
-SELECT id
+SELECT count(*) AS settled, CASE WHEN count(*) <> :expected THEN json_group_array(id) END AS ids
 FROM temp.settled;
 
 DELETE FROM temp.settled;
