@@ -10,6 +10,9 @@
     │   └── JobNotFound
     ├── IllegalMove                      a transition that the lifecycle does not allow
     ├── LeaseLost                        an attempt that no longer holds its job
+    ├── Snooze                           raised by a handler that wants to be run again later (model/outcome.py)
+    ├── JobFailed                        a result that will never come
+    ├── ResultNotReady (TimeoutError)    a result that has not come in time
     └── StoreError                       the database
         ├── StoreUnavailable             can't be reached, or did not answer in time
         ├── StoreReadOnly                can't be written
@@ -20,6 +23,15 @@
             └── SchemaNewer              newer than this code
 
 A class builds its own sentence from the facts: what was expected, what came, and the way out.
+
+    Stop (BaseException)                 what ends an attempt from outside; no error of anybody's
+    ├── CancelRequested
+    ├── PauseRequested
+    ├── TimeExpired
+    └── WorkerStopped
+
+These are raised inside handlers. Like KeyboardInterrupt they pass through `except Exception`, which a handler that
+goes on after a failed item is bound to have.
 """
 
 from __future__ import annotations
@@ -80,8 +92,42 @@ class IllegalMove(MainspringError):
         super().__init__(f"a job can't move from {source} to {target}")
 
 
+class JobFailed(MainspringError):
+    """The job whose result was asked for ended without one."""
+
+    def __init__(self, job_id: object, state: str, why: str | None) -> None:
+        super().__init__(f"job {job_id} {state}" + (f": {why}" if why else ""))
+
+
+class ResultNotReady(MainspringError, TimeoutError):
+    """The job whose result was asked for has not finished in time."""
+
+    def __init__(self, job_id: object, state: str) -> None:
+        super().__init__(f"job {job_id} has not finished yet: it is {state}")
+
+
 class LeaseLost(MainspringError):
     """The worker's lease ended, so another worker may hold the job; nothing more can be recorded for this attempt."""
+
+
+class Stop(BaseException):
+    """What ends an attempt from outside."""
+
+
+class CancelRequested(Stop):
+    """A person cancelled the job while it ran."""
+
+
+class PauseRequested(Stop):
+    """A person paused the job while it ran; it starts again when it is resumed."""
+
+
+class TimeExpired(Stop):
+    """The attempt took longer than its task's timeout."""
+
+
+class WorkerStopped(Stop):
+    """The worker was told to stop at once; the job goes back to its queue."""
 
 
 class StoreError(MainspringError):

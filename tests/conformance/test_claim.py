@@ -110,6 +110,34 @@ def test_a_claim_of_nothing_takes_nothing(store: SqlStore) -> None:
     assert store.claim(opened_session(store), "default", -1) == []
 
 
+def test_a_claim_takes_only_jobs_of_the_tasks_it_names(store: SqlStore) -> None:
+    jobs = [new_job(task=task) for task in ("greet", "bill", "greet", "ship", "bill")]
+    store.enqueue(jobs)
+
+    claimed = store.claim(opened_session(store), "default", 10, tasks={"greet", "ship", "unheard.of"})
+
+    assert [job.id for job in claimed] == [jobs[0].id, jobs[2].id, jobs[3].id]
+    assert store.counts() == {"default": {JobState.RUNNING: 3, JobState.READY: 2}}
+
+
+def test_jobs_of_unknown_tasks_keep_their_place_and_take_nobody_elses(store: SqlStore, clock: SettableClock) -> None:
+    unknown = new_jobs(30, task="unknown", priority=Priority.URGENT)
+    store.enqueue(unknown)
+    clock.advance("1s")
+    known = new_jobs(3)
+    store.enqueue(known)
+    session = opened_session(store)
+
+    assert [job.id for job in store.claim(session, "default", 2, ["greet"])] == [job.id for job in known[:2]]
+    assert [job.id for job in store.claim(session, "default", 31)] == [job.id for job in [*unknown, known[2]]]
+
+
+def test_a_worker_without_tasks_gets_nothing(store: SqlStore) -> None:
+    store.enqueue([new_job()])
+
+    assert store.claim(opened_session(store), "default", 10, tasks=[]) == []
+
+
 def test_limits_beyond_reason_are_no_error(store: SqlStore) -> None:
     store.enqueue(new_jobs(2, delay=timedelta(hours=1)))
 

@@ -16,6 +16,7 @@ import pytest
 
 from mainspring.errors import (
     InvalidURL,
+    InvalidValue,
     SchemaMissing,
     SchemaNewer,
     SchemaOutdated,
@@ -238,6 +239,34 @@ def test_a_write_transaction_on_sqlite_is_one_from_the_start(sqlite_url: str) ->
     hasty.run("promote", limit=1)
     hasty.close()
     store.close()
+
+
+def test_a_store_has_the_patience_it_was_given(url: str) -> None:
+    store = open_store(url, deadline=3)
+    database = store._db
+
+    assert isinstance(database, SqliteDatabase | PostgresDatabase)
+    assert database._deadline == 3
+    assert isinstance(database, SqliteDatabase) or database._patience == 1
+    store.close()
+
+
+def test_an_impatient_store_gives_up_on_a_locked_file(sqlite_url: str) -> None:
+    store, hasty = open_store(sqlite_url), open_store(sqlite_url, deadline=0.05)
+
+    def while_locked(tx: object) -> None:
+        with pytest.raises(StoreUnavailable, match=r"kept .* locked"):
+            hasty.enqueue([new_job()])
+
+    store._db.transact(while_locked)
+    hasty.close()
+    store.close()
+
+
+@pytest.mark.parametrize("deadline", [0, -1, float("nan"), float("inf")])
+def test_a_deadline_must_leave_some_time(sqlite_url: str, deadline: float) -> None:
+    with pytest.raises(InvalidValue, match="expected deadline to be a number of seconds greater than 0"):
+        open_store(sqlite_url, deadline=deadline)
 
 
 def test_a_closed_store_says_so(url: str) -> None:

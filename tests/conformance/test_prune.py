@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from mainspring.model.job import JobState
+from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Succeeded
 from mainspring.model.retry import Retry
@@ -64,6 +65,17 @@ def test_old_attempts_of_a_living_job_are_pruned(store: SqlStore, clock: Settabl
 
     assert store.attempts(job.id) == []
     assert store.counts() == {"default": {JobState.RETRYING: 1}}
+
+
+def test_log_lines_go_with_the_day_on_which_they_were_said(store: SqlStore, clock: SettableClock) -> None:
+    job = claimed_job(store, opened_session(store, lease=timedelta(days=900)))
+    for number in range(1, 4):
+        store.record([LogLine(job.id, job.fence, number, "INFO", "still busy")], [])
+        clock.advance("1d")
+
+    assert store.prune(timedelta(days=2)) == 0
+
+    assert [line.number for line in store.logs(job.id)] == [2, 3]
 
 
 def test_jobs_finish_on_days_that_nobody_prepared(store: SqlStore, clock: SettableClock) -> None:

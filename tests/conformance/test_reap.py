@@ -9,8 +9,8 @@ import pytest
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.job import Job, JobState
-from mainspring.model.lifecycle import MAX_LOSSES, Settlement, settle
-from mainspring.model.outcome import Outcome, Succeeded
+from mainspring.model.lifecycle import MAX_LOSSES, Settlement, reap, settle
+from mainspring.model.outcome import Succeeded
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.store.sweep import REAP_BATCH
@@ -60,13 +60,43 @@ def test_a_job_that_was_settled_in_time_is_not_lost(store: SqlStore, clock: Sett
     assert stored(store, job.id).state is JobState.SUCCEEDED
 
 
+def start_suspect(store: SqlStore) -> None:
+    """Claim a job that was lost before and start it, as a worker does; nothing if none is ready."""
+    for job in store.claim(opened_session(store), "default", 1):
+        assert store.charge(job)
+
+
+def test_a_job_that_is_lost_again_before_it_has_started_is_not_to_blame(store: SqlStore, clock: SettableClock) -> None:
+    job = claimed_job(store)
+    for _ in range(2 * MAX_LOSSES):
+        clock.advance("1m")
+        store.reap()
+        assert (stored(store, job.id).state, stored(store, job.id).losses) == (JobState.READY, 1)
+        store.claim(opened_session(store), "default", 1)
+
+
+def test_a_suspect_that_ends_well_is_cleared_of_that_loss(store: SqlStore, clock: SettableClock) -> None:
+    claimed_job(store)
+    clock.advance("1m")
+    store.reap()
+    (suspect,) = store.claim(opened_session(store), "default", 1)
+
+    assert store.charge(suspect)
+    assert store.charge(suspect), "a try whose reply was lost is repeated"
+    assert stored(store, suspect.id).losses == 2
+    store.settle([settle(suspect, Succeeded("1"))])
+
+    assert stored(store, suspect.id).losses == 1
+    assert not store.charge(suspect)
+
+
 def test_a_job_that_kills_its_workers_is_quarantined(store: SqlStore, clock: SettableClock) -> None:
     job = claimed_job(store)
     for losses in range(1, MAX_LOSSES + 1):
         clock.advance("1m")
         store.reap()
         assert stored(store, job.id).losses == losses
-        store.claim(opened_session(store), "default", 1)
+        start_suspect(store)
 
     dead = stored(store, job.id)
     assert (dead.state, dead.outcome) == (JobState.FAILED, "lost")
@@ -78,7 +108,7 @@ def test_a_replay_forgets_the_losses(store: SqlStore, clock: SettableClock) -> N
     for _ in range(MAX_LOSSES):
         clock.advance("1m")
         store.reap()
-        store.claim(opened_session(store), "default", 1)
+        start_suspect(store)
     store.replay([job.id])
     store.claim(opened_session(store), "default", 1)
     clock.advance("1m")
@@ -164,12 +194,12 @@ def test_a_session_that_cannot_be_reaped_does_not_keep_the_others_from_it(
     stuck, other = (claimed_job(store, opened_session(store, name)) for name in ("stuck", "other"))
     clock.advance("1m")
 
-    def settle_other(job: Job, outcome: Outcome) -> Settlement:
+    def reap_other(job: Job, reason: str) -> Settlement:
         if job.id == stuck.id:
             raise StoreError("no room")
-        return settle(job, outcome)
+        return reap(job, reason)
 
-    monkeypatch.setattr(lifecycle, "settle", settle_other)
+    monkeypatch.setattr(lifecycle, "reap", reap_other)
 
     with pytest.raises(StoreError, match="no room"):
         store.reap()
@@ -202,11 +232,11 @@ def test_reap_gives_up_when_the_database_is_away(
     clock.advance("1m")
     tries: list[Job] = []
 
-    def away(job: Job, outcome: Outcome) -> Settlement:
+    def away(job: Job, reason: str) -> Settlement:
         tries.append(job)
         raise StoreUnavailable("away")
 
-    monkeypatch.setattr(lifecycle, "settle", away)
+    monkeypatch.setattr(lifecycle, "reap", away)
 
     with pytest.raises(StoreUnavailable):
         store.reap()

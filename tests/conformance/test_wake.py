@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mainspring.errors import StoreError
+from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Returned
+from mainspring.model.outcome import Failed, Failure, Returned, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
-from mainspring.store.database import Listener
+from mainspring.store.database import DUE, WISH, Listener
 from mainspring.store.sql import SqlStore
 from tests.support.factories import claimed_job, new_job, opened_session
 
@@ -50,7 +51,7 @@ def test_an_enqueue_by_another_node_wakes_too(url: str, real_store: SqlStore) ->
 
 
 def test_a_delayed_job_wakes_whoever_waits_for_due_times(real_store: SqlStore) -> None:
-    listener = settled_down(real_store.listen_due())
+    listener = settled_down(real_store.listen({DUE}))
 
     real_store.enqueue([new_job(delay=timedelta(hours=1))])
 
@@ -60,7 +61,7 @@ def test_a_delayed_job_wakes_whoever_waits_for_due_times(real_store: SqlStore) -
 
 def test_a_retry_wakes_whoever_waits_for_due_times(real_store: SqlStore) -> None:
     job = claimed_job(real_store)
-    listener = settled_down(real_store.listen_due())
+    listener = settled_down(real_store.listen({DUE}))
 
     real_store.settle([settle(job, Failed(Failure(type="E", message="e")), Retry())])
 
@@ -106,6 +107,79 @@ def test_promote_resume_replay_and_reap_wake_the_queue(real_store: SqlStore) -> 
     listener.close()
 
 
+def test_a_listener_tells_what_it_heard(real_store: SqlStore) -> None:
+    listener = settled_down(real_store.listen({"mail", "default", DUE, WISH}))
+
+    real_store.enqueue([new_job(queue="mail"), new_job(queue="other")])
+    assert listener.wait(LONG) == {"mail"}
+
+    real_store.enqueue([new_job(delay=timedelta(hours=1))])
+    assert listener.wait(LONG) == {DUE}
+    listener.close()
+
+
+def test_a_listener_forgets_nothing_that_was_said_at_once(real_store: SqlStore) -> None:
+    topics = {f"q{n}" for n in range(20)}
+    listener = settled_down(real_store.listen(topics))
+
+    real_store.enqueue([new_job(queue=queue) for queue in topics])
+
+    heard: set[str] = set()
+    while heard != topics:
+        news = listener.wait(LONG)
+        assert news
+        heard |= news
+    listener.close()
+
+
+def test_wishes_for_running_jobs_are_heard_at_once(real_store: SqlStore) -> None:
+    job, waiting = claimed_job(real_store), new_job()
+    real_store.enqueue([waiting])
+    listener = settled_down(real_store.listen({WISH}))
+
+    real_store.pause([job.id])
+    assert listener.wait(LONG) == {WISH}
+
+    real_store.resume([job.id])
+    assert listener.wait(LONG) == {WISH}
+
+    real_store.cancel([job.id])
+    assert listener.wait(LONG) == {WISH}
+
+    real_store.cancel([job.id, waiting.id])
+    assert listener.wait(0.3) == frozenset()
+    listener.close()
+
+
+def test_what_is_no_news_to_anybody_wakes_nobody(real_store: SqlStore) -> None:
+    """A worker that beats when it is woken, and was woken by its beat, would never stop."""
+    session = opened_session(real_store)
+    job = claimed_job(real_store, session)
+    listener = settled_down(real_store.listen({"default", DUE, WISH}))
+
+    real_store.beat(session, {job.id: job.fence})
+    real_store.claim(session, "default", 1)
+    real_store.record([LogLine(job.id, job.fence, 1, "INFO", "hello")], [])
+    real_store.settle([settle(job, Succeeded("1"))])
+
+    assert listener.wait(0.3) == frozenset()
+    listener.close()
+
+
+def test_another_node_is_heard_among_work_of_ones_own(url: str, real_store: SqlStore) -> None:
+    session = opened_session(real_store)
+    listener = settled_down(real_store.listen({"mail", WISH}))
+    other = open_store(url)
+
+    real_store.beat(session, {})
+    other.enqueue([new_job(queue="mail")])
+    real_store.beat(session, {})
+
+    assert "mail" in listener.wait(LONG)
+    listener.close()
+    other.close()
+
+
 def test_a_wake_for_another_queue_is_no_news(real_store: SqlStore) -> None:
     """The wake alone: on SQLite a commit may be news to everybody, whatever it was about."""
     mail, reports = settled_down(real_store.listen({"mail"})), settled_down(real_store.listen({"reports"}))
@@ -120,10 +194,10 @@ def test_a_wake_for_another_queue_is_no_news(real_store: SqlStore) -> None:
     reports.close()
 
 
-def test_silence_is_answered_with_false(real_store: SqlStore) -> None:
+def test_silence_is_answered_with_nothing(real_store: SqlStore) -> None:
     listener = settled_down(real_store.listen({"mail"}))
 
-    assert not listener.wait(0.05)
+    assert listener.wait(0.05) == frozenset()
     listener.close()
 
 
@@ -144,7 +218,7 @@ def test_closing_the_store_ends_a_wait_on_it(url: str) -> None:
 
         store.close()
 
-        assert waiting.result(LONG) is False
+        assert waiting.result(LONG) == frozenset()
     with pytest.raises(StoreError, match="closed"):
         listener.wait(1)
 
@@ -157,6 +231,6 @@ def test_a_signal_may_close_the_store_that_its_thread_waits_on(url: str) -> None
         timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
         timer.start()
 
-        assert listener.wait(LONG) is False
+        assert listener.wait(LONG) == frozenset()
     finally:
         signal.signal(signal.SIGUSR1, before)

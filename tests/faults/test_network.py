@@ -15,6 +15,7 @@ import pytest
 
 from mainspring.errors import StoreUnavailable
 from mainspring.model.job import JobState
+from mainspring.model.journal import LogLine, Progress, Reached
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Lost, Returned, Succeeded
 from mainspring.store import open_store
@@ -113,6 +114,56 @@ def test_a_settle_whose_reply_is_lost_is_not_taken_for_stale(
     expected = JobState.SUCCEEDED if isinstance(outcome, Succeeded) else JobState.READY
     assert stored(local, job.id).state is expected
     assert len(local.attempts(job.id)) == 1
+
+
+def test_a_record_whose_reply_is_lost_keeps_each_line_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job = claimed_job(remote)
+    lines = [LogLine(job.id, job.fence, number, "INFO", "hello") for number in (1, 2)]
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.record(lines, [Progress(job.id, job.fence, 1, 2)]) == {job.id}
+
+    assert [line.number for line in local.logs(job.id)] == [1, 2]
+    assert stored(local, job.id).reached == Reached(1, 2)
+
+
+def test_a_transaction_whose_commit_is_not_answered_is_said_to_be_in_doubt(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job = claimed_job(remote)
+
+    with pytest.raises(StoreUnavailable, match="while it committed, so whether the job is settled is not known"):
+        with remote.transaction(lambda: settle(job, Succeeded("1"))):
+            proxy.lose_reply_to(b"COMMIT\0")
+
+    assert stored(local, job.id).state is JobState.SUCCEEDED
+    assert remote.settle([settle(job, Succeeded("2"))]) == set()
+
+
+def test_a_transaction_that_is_cut_off_before_its_commit_keeps_nothing(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job = claimed_job(remote)
+
+    with pytest.raises(StoreUnavailable, match=r"did not answer in time|can.t reach PostgreSQL"):
+        with remote.transaction(lambda: settle(job, Succeeded("1"))):
+            proxy.fall_silent()
+    proxy.heal()
+
+    assert stored(local, job.id).state is JobState.RUNNING
+    assert remote.settle([settle(job, Succeeded("1"))]) == {job.id}
+
+
+def test_a_transaction_outlives_a_broken_connection_before_its_block(proxy: FaultyProxy, remote: SqlStore) -> None:
+    job = claimed_job(remote)
+    proxy.hang_up()
+
+    with remote.transaction(lambda: settle(job, Succeeded("1"))) as connection:
+        connection.execute("SELECT 1")
+
+    assert stored(remote, job.id).state is JobState.SUCCEEDED
 
 
 @pytest.mark.parametrize("outcome", [Succeeded("1"), Returned()])
@@ -217,13 +268,13 @@ def test_a_listener_survives_a_broken_connection(proxy: FaultyProxy, remote: Sql
     while listener.wait(0.2):
         pass
     proxy.hang_up()
-    assert listener.wait(5)  # there may be news that nobody heard
+    assert listener.wait(5) == {"mail"}  # there may be news that nobody heard
     while listener.wait(0.2):
         pass
 
     local.enqueue([new_job(queue="mail")])
 
-    assert listener.wait(20)
+    assert listener.wait(20) == {"mail"}
     listener.close()
 
 
@@ -260,7 +311,8 @@ def test_a_pooler_in_transaction_mode_may_sit_in_between(pooled: SqlStore) -> No
     session = opened_session(pooled)
     for _ in range(20):
         pooled.enqueue(new_jobs(2))
-        one, two = pooled.claim(session, "default", 2)
+        one, two = pooled.claim(session, "default", 2, ["greet"])
+        assert pooled.record([LogLine(one.id, one.fence, 1, "INFO", "hello")], []) == {one.id}
         settled = pooled.settle([settle(one, Succeeded("1")), settle(two, Returned())])
         assert settled == {one.id, two.id}
         assert pooled.cancel([two.id]) == {two.id: JobState.CANCELLED}
@@ -270,13 +322,22 @@ def test_a_pooler_in_transaction_mode_may_sit_in_between(pooled: SqlStore) -> No
     assert pooled.close_session(session)
 
 
+def test_behind_a_pooler_a_block_has_one_server_session_to_its_end(pooled: SqlStore) -> None:
+    for _ in range(10):
+        job = claimed_job(pooled)
+        with pooled.transaction(lambda job=job: settle(job, Succeeded("1"))) as connection:  # type: ignore[misc]
+            for _ in range(10):
+                connection.execute("SELECT %s::int", [1])
+        assert stored(pooled, job.id).state is JobState.SUCCEEDED
+
+
 def test_behind_a_pooler_waiting_is_polling(pooled: SqlStore) -> None:
     listener = pooled.listen({"default"})
     listener.wait(1)
 
     pooled.enqueue([new_job()])
 
-    assert not listener.wait(0.2)
+    assert listener.wait(0.2) == frozenset()
     listener.close()
 
 

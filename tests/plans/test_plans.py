@@ -16,6 +16,7 @@ import pytest
 from psycopg import sql
 
 from mainspring.clock import MICROSECOND, SystemClock, microseconds
+from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Succeeded
 from mainspring.model.retry import Retry
@@ -33,6 +34,7 @@ LIVE = 100_000
 
 INDEX = {
     "claim": "jobs_ready",
+    "claim of known tasks": "jobs_ready",
     "settle_done": "jobs_pkey",
     "settle_again": "jobs_pkey",
     "promote": "jobs_due",
@@ -44,7 +46,11 @@ INDEX = {
     "holders": "jobs_key",
     "get": "jobs_pkey",
     "page": "jobs_pkey",
+    "lock_running": "jobs_pkey",
+    "record_lines": "jobs_pkey",
+    "record_progress": "jobs_pkey",
 }
+"""By query, which may be followed by what is special about the case."""
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -63,7 +69,17 @@ def parameters(name: str) -> dict[str, Any]:
         "state": None,
         "task": None,
         "key": None,
+        "tasks": None,
+        "attempts": rows.document((job_id, 1) for job_id in ids[:20]),
+        "lines": rows.document((job_id, 1, number, "INFO", "hello") for job_id in ids[:20] for number in range(20)),
+        "progress": rows.document((job_id, 1, "{}") for job_id in ids[:20]),
+        "job_id": ids[0],
+        "age": 0,
+        "fence": 1,
+        "number": 1,
     }
+    if name == "claim of known tasks":
+        everything["tasks"] = rows.document(f"package.module.task_{n}" for n in range(50))
     if name == "page":
         everything["queue"] = None
     if name == "settle_done":
@@ -85,7 +101,8 @@ def churn(store: SqlStore) -> None:
     for job in (failed := store.claim(session, "default", 1_000)):
         assert job.fence == 1
     store.settle([settle(job, Failed(Failure(type="E", message="e")), Retry(base="1h")) for job in failed])
-    store.claim(session, "default", 1_000)
+    for job in store.claim(session, "default", 1_000)[:20]:
+        store.record([LogLine(job.id, job.fence, number, "INFO", "hello") for number in range(1, 501)], [])
 
 
 # --- PostgreSQL ----------------------------------------------------------------------------------------------
@@ -108,7 +125,7 @@ def numbered(query: Query) -> tuple[str, list[str]]:
 
 
 def postgres_plan(url: str, name: str, mode: str) -> str:
-    statement, names = numbered(load_queries("mainspring.store.postgres")[name])
+    statement, names = numbered(load_queries("mainspring.store.postgres")[name.split()[0]])
     values = parameters(name) | {"now": None}
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"SET plan_cache_mode = {mode}".encode())
@@ -148,6 +165,28 @@ def test_postgres_uses_the_index(churned_postgres: str, name: str, index: str, m
     assert not re.search(r"Seq Scan on jobs\b", plan), plan
 
 
+@pytest.fixture(scope="module")
+def flooded_postgres(postgres_server: str, migrated_template: str) -> Iterator[str]:
+    """A database with many jobs that are ready or due, of which the planner knows only that the table is large."""
+    with database(postgres_server, f"flooded_{uuid.uuid4().hex}", migrated_template) as url:
+        store = open_store(url)
+        store.enqueue(new_jobs(LIVE // 2))
+        store.enqueue(new_jobs(LIVE // 2, delay=timedelta(milliseconds=1)))
+        store.close()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("VACUUM mainspring.jobs")
+        yield url
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("name", ["claim", "claim of known tasks", "promote"])
+def test_postgres_takes_what_comes_first_without_sorting_all(flooded_postgres: str, name: str, mode: str) -> None:
+    plan = postgres_plan(flooded_postgres, name, mode)
+
+    assert f"Index Scan using {INDEX[name]}" in plan, plan
+    assert "Sort" not in plan, plan
+
+
 @pytest.mark.parametrize("name", ["settle_done", "settle_again"])
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_postgres_finds_each_job_that_is_settled_by_its_id(churned_postgres: str, name: str, statistics: str) -> None:
@@ -165,6 +204,22 @@ def test_postgres_settles_without_walking_what_the_session_left_behind(churned_p
     plan = postgres_plan(churned_postgres, "settle_done", "force_custom_plan")
 
     assert "jobs_held" not in plan, plan
+
+
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+@pytest.mark.parametrize("name", ["logs", "record_lines"])
+def test_postgres_finds_lines_by_their_job(churned_postgres: str, name: str, analyzed: bool) -> None:
+    if analyzed:
+        with psycopg.connect(churned_postgres, autocommit=True) as connection:
+            connection.execute("ANALYZE mainspring.logs")
+
+    plan = postgres_plan(churned_postgres, name, "force_custom_plan")
+
+    with psycopg.connect(churned_postgres) as connection:
+        (today,) = connection.execute("SELECT DISTINCT tableoid::regclass::text FROM mainspring.logs").fetchone() or ()
+    today = today.removeprefix("mainspring.")
+    assert f"{today}_pkey" in plan, plan
+    assert not re.search(rf"Seq Scan on {today}", plan), plan
 
 
 # --- SQLite ---------------------------------------------------------------------------------------------------
@@ -189,7 +244,7 @@ def sqlite_plan(path: Path, name: str) -> str:
         connection.execute(*queries["scratch"].statements)
         return "\n".join(
             row[3]
-            for statement in queries[name].statements
+            for statement in queries[name.split()[0]].statements
             for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
         )
     finally:
@@ -211,3 +266,14 @@ def test_sqlite_uses_the_index(churned_sqlite: Path, name: str, index: str, anal
     assert expected in plan, plan
     scans = [line for line in plan.splitlines() if re.match(r"SCAN (job|mainspring_jobs)\b(?!.*INDEX)", line)]
     assert not scans, plan
+
+
+def test_sqlite_finds_lines_by_their_job(churned_sqlite: Path) -> None:
+    plan = sqlite_plan(churned_sqlite, "logs")
+
+    assert "sqlite_autoindex_mainspring_logs_1" in plan, plan
+    assert "TEMP B-TREE" not in plan, plan
+
+
+def test_sqlite_finds_old_lines_by_their_time(churned_sqlite: Path) -> None:
+    assert "mainspring_logs_at" in sqlite_plan(churned_sqlite, "prune_logs")

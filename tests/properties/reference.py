@@ -1,7 +1,7 @@
 """A reference store: what the real ones promise, in plain Python over a dict, one caller at a time.
 
 What becomes of a job is asked of the lifecycle, as in the real stores; everything else (due times, places in the
-queue, fences, keys, leases, wishes, history, pruning) is written here a second time.
+queue, fences, keys, leases, wishes, history, journal, pruning) is written here a second time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mainspring.clock import microseconds
 from mainspring.model import lifecycle
 from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob, Wish
+from mainspring.model.journal import LogEntry, LogLine, Progress, Reached
 from mainspring.model.lifecycle import Asked, Settlement
-from mainspring.model.outcome import Lost
 from mainspring.model.session import NewSession
 from mainspring.testing import SettableClock
 
@@ -35,6 +35,7 @@ class ReferenceStore:
         self.ranks: dict[UUID, int] = {}
         self.past: dict[UUID, list[Attempt]] = {}
         self.leases: dict[UUID, tuple[NewSession, datetime]] = {}
+        self.lines: dict[UUID, dict[tuple[int, int], LogEntry]] = {}
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
         standing = []
@@ -45,10 +46,12 @@ class ReferenceStore:
                 self._store(new, position)
         return standing
 
-    def claim(self, session: UUID, queue: str, limit: int) -> list[UUID]:
+    def claim(self, session: UUID, queue: str, limit: int, tasks: Collection[str] | None) -> list[UUID]:
         if not self._alive(session):
             return []
         ready = [job for job in self.jobs.values() if job.state is JobState.READY and job.queue == queue]
+        if tasks is not None:
+            ready = [job for job in ready if job.task in tasks]
         ready.sort(key=lambda job: self.ranks[job.id])
         if len({self.ranks[job.id] for job in ready}) < len(ready):
             raise Tie
@@ -65,6 +68,21 @@ class ReferenceStore:
 
     def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
         return {settlement.job_id for settlement in settlements if self._apply(settlement)}
+
+    def record(self, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
+        for line in lines:
+            if self._runs(line.job_id, line.fence):
+                entry = LogEntry(line.fence, line.number, self._clock.now(), line.level, line.message)
+                self.lines.setdefault(line.job_id, {}).setdefault((line.fence, line.number), entry)
+        for report in progress:
+            if self._runs(report.job_id, report.fence):
+                reached = msgspec.json.encode(Reached(report.done, report.total, report.note)).decode()
+                self._put(self.jobs[report.job_id], progress=reached)
+        told = {(line.job_id, line.fence) for line in lines} | {(report.job_id, report.fence) for report in progress}
+        return {job_id for job_id, fence in told if self._runs(job_id, fence)}
+
+    def logs(self, job_id: UUID) -> list[LogEntry]:
+        return [entry for _, entry in sorted(self.lines.get(job_id, {}).items())]
 
     def open_session(self, session: NewSession) -> None:
         self.leases[session.id] = (session, self._clock.now() + session.lease)
@@ -99,7 +117,7 @@ class ReferenceStore:
             if job.outcome is not None:
                 self.past[job_id].append(self._last_attempt(job))
             # A finished job shows its last attempt's session; one that waits has none.
-            self._put(job, finished_at=None, outcome=None, result=None, session=None, started_at=None)
+            self._put(job, finished_at=None, outcome=None, result=None, session=None, started_at=None, progress=None)
             self._move(self.jobs[job_id], settlement)
 
     def promote(self) -> int:
@@ -114,7 +132,7 @@ class ReferenceStore:
         for job in held:
             new, _ = self.leases[job.session]  # type: ignore[index]
             reason = f"worker {new.name} ({new.id}) did not renew its lease of {new.lease.total_seconds():g} s"
-            self._apply(lifecycle.settle(job, Lost(reason)))
+            self._apply(lifecycle.reap(job, reason))
         for session in dead:
             del self.leases[session]
         return len(held)
@@ -123,6 +141,9 @@ class ReferenceStore:
         cut = (self._clock.now() - age).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         for past in self.past.values():
             past[:] = [attempt for attempt in past if attempt.finished_at is None or attempt.finished_at >= cut]
+        for lines in self.lines.values():
+            for place in [place for place, line in lines.items() if line.at < cut]:
+                del lines[place]
         gone = [job.id for job in self.jobs.values() if job.finished_at and job.finished_at < cut]
         for job_id in gone:
             del self.jobs[job_id]
@@ -139,7 +160,7 @@ class ReferenceStore:
         state = JobState.READY if due <= now else JobState.SCHEDULED
         self.jobs[new.id] = Job(
             new.id, new.task, new.queue, new.payload, new.priority, state, due, now, new.key,
-            0, 0, 0, None, None, None, None, None, None, None, None,
+            0, 0, 0, None, None, None, None, None, None, None, None, None,
         )  # fmt: skip
         self.ranks[new.id] = _rank(new.priority, due) + position
         self.past[new.id] = []
@@ -222,6 +243,10 @@ class ReferenceStore:
 
     def _held(self, session: UUID) -> list[Job]:
         return [job for job in self.jobs.values() if job.state is JobState.RUNNING and job.session == session]
+
+    def _runs(self, job_id: UUID, fence: int) -> bool:
+        job = self.jobs.get(job_id)
+        return job is not None and job.state is JobState.RUNNING and job.fence == fence
 
     def _alive(self, session: UUID) -> bool:
         return session in self.leases and self.leases[session][1] > self._clock.now()

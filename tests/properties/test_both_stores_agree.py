@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from mainspring.model.job import Job, NewJob
+from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import (
     Cancelled,
@@ -42,6 +43,7 @@ RETRY = Retry(max_attempts=2, base="5s")
 BOOM = Failure(type="ValueError", message="boom")
 
 queues = st.sampled_from(["mail", "default"])
+known_tasks = st.sampled_from([None, None, ["greet"], ["bill", "greet", "ship"], ["ship"], []])
 outcomes: st.SearchStrategy[Outcome] = st.sampled_from(
     [
         Succeeded("1"),
@@ -58,6 +60,7 @@ outcomes: st.SearchStrategy[Outcome] = st.sampled_from(
 requests = st.fixed_dictionaries(
     {
         "queue": queues,
+        "task": st.sampled_from(["greet", "bill"]),
         "priority": st.sampled_from([1, 5, 20]),
         "key": st.sampled_from([None, None, "a", "b"]),
         "delay": st.sampled_from([0, 0, 4, 30]).map(lambda seconds: timedelta(seconds=seconds)),
@@ -73,7 +76,10 @@ class Agreement(RuleBasedStateMachine):
         self.clock = SettableClock()
         self.folder = tempfile.TemporaryDirectory()
         with psycopg.connect(postgres_url, autocommit=True) as server:
-            server.execute("TRUNCATE mainspring.jobs, mainspring.jobs_done, mainspring.attempts, mainspring.sessions")
+            server.execute(
+                "TRUNCATE mainspring.jobs, mainspring.jobs_done, mainspring.attempts, mainspring.logs, "
+                "mainspring.sessions"
+            )
         sqlite_url = f"sqlite:///{Path(self.folder.name) / 'mainspring.db'}?synchronous=normal"
         self.stores = [open_store(found, clock=self.clock) for found in (sqlite_url, postgres_url)]
         self.reference = ReferenceStore(self.clock)
@@ -127,15 +133,25 @@ class Agreement(RuleBasedStateMachine):
         self.all_say(lambda store: store.open_session(session), None)
 
     @precondition(lambda self: self.sessions)
-    @rule(data=st.data(), queue=queues, limit=st.integers(1, 3))
-    def claim(self, data: st.DataObject, queue: str, limit: int) -> None:
+    @rule(data=st.data(), queue=queues, limit=st.integers(1, 3), tasks=known_tasks)
+    def claim(self, data: st.DataObject, queue: str, limit: int, tasks: list[str] | None) -> None:
         session = data.draw(st.sampled_from(self.sessions))
         try:
-            expected = self.reference.claim(session, queue, limit)
+            expected = self.reference.claim(session, queue, limit, tasks)
         except Tie:
             return
         self.claimed += [self.reference.jobs[job_id] for job_id in expected]
-        self.all_say(lambda store: [job.id for job in store.claim(session, queue, limit)], expected)
+        self.all_say(lambda store: [job.id for job in store.claim(session, queue, limit, tasks)], expected)
+
+    @precondition(lambda self: self.claimed)
+    @rule(data=st.data(), numbers=st.lists(st.integers(1, 4), max_size=3), done=st.integers(0, 3))
+    def record(self, data: st.DataObject, numbers: list[int], done: int) -> None:
+        """Let attempts, present and past, say something, of which some may have been said before."""
+        jobs = data.draw(st.lists(st.sampled_from(self.claimed), min_size=1, max_size=2))
+        lines = [LogLine(job.id, job.fence, n, "INFO", f"{job.fence}/{n}") for job in jobs for n in numbers]
+        progress = [Progress(job.id, job.fence, done, 3) for job in jobs] if done else []
+        expected = self.reference.record(lines, progress)
+        self.all_say(lambda store: store.record(lines, progress), expected)
 
     @precondition(lambda self: self.claimed)
     @rule(data=st.data(), results=st.lists(outcomes, min_size=1, max_size=3))
@@ -199,6 +215,7 @@ class Agreement(RuleBasedStateMachine):
         for job_id in self.known[-3:]:
             for store in self.stores:
                 assert store.attempts(job_id) == self.reference.attempts(job_id)
+                assert store.logs(job_id) == self.reference.logs(job_id)
 
 
 def test_both_stores_agree(postgres_url: str) -> None:

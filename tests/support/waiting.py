@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import psycopg
@@ -10,7 +11,7 @@ import psycopg
 def until(condition: Callable[[], object]) -> None:
     """Look until *condition* holds; the test's time-out ends a wait that is in vain."""
     while not condition():
-        pass
+        time.sleep(0.001)
 
 
 def waiting_for_a_lock(url: str) -> bool:

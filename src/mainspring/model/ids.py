@@ -6,7 +6,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 _RANDOM_BITS = 74
-_STEP_BITS = 48
+_STEP_BYTES = 6
 _MILLISECOND_MASK = (1 << 48) - 1
 
 
@@ -31,10 +31,18 @@ class IdSource:
 
     def next(self) -> UUID:
         """Return a new id, larger than all before it."""
+        (made,) = self.many(1)
+        return made
+
+    def many(self, count: int) -> list[UUID]:
+        """Return *count* new ids, each larger than all before it, from one look at the clock."""
         now = self._milliseconds()
         if now > self._last >> _RANDOM_BITS:
             # The top bit starts clear, which leaves room for more steps than a millisecond has time for.
             self._last = now << _RANDOM_BITS | self._random_bits(_RANDOM_BITS - 1)
-        else:
-            self._last += 1 + self._random_bits(_STEP_BITS)
-        return uuid7(*divmod(self._last, 1 << _RANDOM_BITS))
+        chance = self._random_bits(8 * _STEP_BYTES * count).to_bytes(_STEP_BYTES * count)
+        made: list[UUID] = []
+        for start in range(0, len(chance), _STEP_BYTES):
+            self._last += 1 + int.from_bytes(chance[start : start + _STEP_BYTES])
+            made.append(uuid7(*divmod(self._last, 1 << _RANDOM_BITS)))
+        return made

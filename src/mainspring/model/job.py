@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from uuid import UUID
 
 import msgspec
 
 from mainspring.errors import InvalidValue
 from mainspring.model.duration import duration
+from mainspring.model.journal import Reached
 from mainspring.model.outcome import Failure
 from mainspring.model.text import check_document, shortened
 
@@ -82,15 +84,15 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         check_document(self.payload, "payload")
         check_name(self.task, "task")
         check_name(self.queue, "queue")
-        if isinstance(self.priority, bool) or not isinstance(self.priority, int) or not 0 <= self.priority <= 100:
-            raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {self.priority!r}")
+        check_priority(self.priority)
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {self.run_at!r}")
         if self.run_at is not None and not _EARLIEST <= self.run_at <= _LATEST:
             raise InvalidValue(f"expected run_at to lie between 1970 and 2200, got: {self.run_at!r}")
         if not isinstance(self.delay, timedelta):
             raise InvalidValue(f"expected delay to be a timedelta, got: {shortened(self.delay)}")
-        duration(self.delay, "delay")
+        if self.delay:
+            duration(self.delay, "delay")
         if self.key is not None:
             _check_key(self.key)
 
@@ -118,24 +120,41 @@ class Job(msgspec.Struct, frozen=True):
     finished_at: datetime | None
     outcome: str | None  # what the last attempt came to, where an attempt ended the job
     result: str | None  # as JSON
+    progress: str | None  # how far it said last that it is, as JSON
 
     @property
     def failure(self) -> Failure | None:
         """The last failure, if there was one."""
         return msgspec.json.decode(self.error, type=Failure) if self.error else None
 
+    @property
+    def reached(self) -> Reached | None:
+        """How far it said last that it is; what an earlier attempt said stands until the present one speaks."""
+        return msgspec.json.decode(self.progress, type=Reached) if self.progress else None
+
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 _KEY_BYTES = 512
 
 
+@lru_cache(maxsize=1_000)  # a program has few names, and checks them for every job
+def _is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
 def check_name(name: str, what: str) -> None:
     """Refuse a task or queue name that a URL, a log line or a metric label could not carry as it is."""
-    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+    if not isinstance(name, str) or not _is_name(name):
         raise InvalidValue(
             f"expected {what} to be 1 to 128 letters, digits or any of _.:/- "
             f"(beginning with a letter, digit or _), got: {shortened(name)}"
         )
+
+
+def check_priority(priority: int) -> None:
+    """Refuse a priority that has no place in a queue."""
+    if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= 100:
+        raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {priority!r}")
 
 
 def _check_key(key: str) -> None:

@@ -120,7 +120,7 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
                 return _move(job, RETRYING, outcome=outcome.name, failure=failure, delay=delay)
             return _move(job, FAILED, outcome=outcome.name, failure=failure)
         case Lost(reason):
-            return _lose(job, outcome.name, Failure(type="WorkerLost", message=reason))
+            return _lose(job, job.losses + 1, Failure(type="WorkerLost", message=reason))
         case Cancelled(reason):
             return _move(job, CANCELLED, outcome=outcome.name, reason=reason)
         case Snoozed(delay):
@@ -129,6 +129,15 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
             return _move(job, PAUSED, outcome=outcome.name, reason=reason, attempt=job.attempt - 1)
         case Returned():
             return _move(job, READY, outcome=outcome.name, attempt=job.attempt - 1)
+
+
+def reap(job: Job, reason: str) -> Settlement:
+    """Return what becomes of the running *job* whose worker died.
+
+    Not every job that a dead worker held had started. The first loss counts in any case; from then on a worker counts
+    the next one before it starts the job, and takes it back by settling it. So here it stands already, or never will.
+    """
+    return _lose(job, max(1, job.losses), Failure(type="WorkerLost", message=reason))
 
 
 def cancel(job: Job, reason: str | None = None) -> Settlement | Asked | None:
@@ -179,11 +188,10 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, **changes)
 
 
-def _lose(job: Job, outcome: str, failure: Failure) -> Settlement:
-    losses = job.losses + 1
+def _lose(job: Job, losses: int, failure: Failure) -> Settlement:
     if losses >= MAX_LOSSES:
-        return _move(job, FAILED, outcome=outcome, losses=losses, failure=failure)
-    return _move(job, READY, outcome=outcome, losses=losses, failure=failure, attempt=job.attempt - 1)
+        return _move(job, FAILED, outcome=Lost.name, losses=losses, failure=failure)
+    return _move(job, READY, outcome=Lost.name, losses=losses, failure=failure, attempt=job.attempt - 1)
 
 
 def _ask(job: Job, wish: Wish | None, reason: str | None) -> Asked:

@@ -7,22 +7,36 @@ from typing import ClassVar
 
 import msgspec
 
-from mainspring.model.text import check_document, storable
+from mainspring.errors import MainspringError
+from mainspring.model.duration import Duration, duration
+from mainspring.model.text import check_document, cut, storable
+
+_LONGEST_MESSAGE = 10_000
+_LONGEST_TRACEBACK = 40_000
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an attempt failed, as it is kept with the job."""
+    """Why an attempt failed, as it is kept with the job. Failures of one cause share a fingerprint."""
 
     type: str
     message: str
     traceback: str | None = None
+    fingerprint: str | None = None
 
     def __post_init__(self) -> None:
-        # An exception may quote anything, such as a file name that is not valid Unicode.
+        # An exception may quote anything, such as a file name that is not valid Unicode, or a whole file.
         msgspec.structs.force_setattr(self, "type", storable(self.type))
-        msgspec.structs.force_setattr(self, "message", storable(self.message))
+        msgspec.structs.force_setattr(self, "message", storable(cut(self.message, _LONGEST_MESSAGE)))
         if self.traceback is not None:
-            msgspec.structs.force_setattr(self, "traceback", storable(self.traceback))
+            msgspec.structs.force_setattr(self, "traceback", storable(cut(self.traceback, _LONGEST_TRACEBACK)))
+
+
+class Snooze(MainspringError):
+    """Raised by a handler to be run again after *delay*; that costs no attempt."""
+
+    def __init__(self, delay: Duration) -> None:
+        self.delay = duration(delay, "delay")
+        super().__init__(f"run again in {self.delay}")
 
 
 class Succeeded(msgspec.Struct, frozen=True):

@@ -48,6 +48,8 @@ def decode_call(payload: str) -> Call:
 
 def encode_result(value: object) -> str:
     """Return a handler's result as JSON, or say why it can't be carried."""
+    if value is None:
+        return "null"
     return _encode(value, lambda: [("the result", value)])
 
 

@@ -18,7 +18,8 @@ _LARGEST_DOUBLING = 60
 class Retry:
     """Exponential backoff with a cap, jitter, and rules by exception.
 
-    `max_attempts` counts the first run. `on` limits retries to these exceptions; `never` wins over `on`.
+    `max_attempts` counts the first run. `on` limits retries to these exceptions; `never` wins over `on`. Without
+    `jitter`, jobs that failed together are tried again together.
     """
 
     max_attempts: int
@@ -26,6 +27,7 @@ class Retry:
     cap: timedelta
     on: ExceptionTypes
     never: ExceptionTypes
+    jitter: bool
 
     def __init__(
         self,
@@ -34,6 +36,7 @@ class Retry:
         cap: Duration = "10m",
         on: ExceptionTypes = (Exception,),
         never: ExceptionTypes = (),
+        jitter: bool = True,
     ) -> None:
         if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
             raise InvalidValue(f"expected max_attempts to be a whole number of at least 1, got: {max_attempts!r}")
@@ -43,6 +46,7 @@ class Retry:
         object.__setattr__(self, "cap", duration(cap, "cap"))
         object.__setattr__(self, "on", _exceptions(on, "on"))
         object.__setattr__(self, "never", _exceptions(never, "never"))
+        object.__setattr__(self, "jitter", jitter)
 
     def delay(self, attempt: int, jitter: float) -> timedelta:
         """Return how long to wait after failed attempt number *attempt*; *jitter* lies between 0.5 and 1.5."""

@@ -13,7 +13,7 @@ from mainspring.model.job import Wish
 from mainspring.model.text import storable
 
 DEFAULT_LEASE = timedelta(seconds=15)
-_SHORTEST_LEASE, _LONGEST_LEASE = timedelta(milliseconds=100), timedelta(days=1)
+_SHORTEST_LEASE, _LONGEST_LEASE = timedelta(milliseconds=100), timedelta(days=36_525)
 
 
 class NewSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "name", storable(self.name))
         if not isinstance(self.lease, timedelta) or not _SHORTEST_LEASE <= self.lease <= _LONGEST_LEASE:
-            raise InvalidValue(f"expected lease to be a timedelta from 100 ms to a day, got: {self.lease!r}")
+            raise InvalidValue(f"expected lease to be a timedelta from 100 ms to 100 years, got: {self.lease!r}")
 
 
 class Session(msgspec.Struct, frozen=True):

@@ -5,48 +5,111 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
 from typing import Any
 
-from mainspring.errors import DuplicateTask, InvalidPayload, TaskNotFound
-from mainspring.model.job import Priority, check_name
+import msgspec
+
+from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskNotFound
+from mainspring.model.duration import duration
+from mainspring.model.job import Priority, check_name, check_priority
 from mainspring.model.payload import convert, decode_call, encode_call
 from mainspring.model.retry import Retry
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+_SHAPES = 16
+"""Kinds of calls for which a task keeps a decoder; a handler with **kwargs could have any number."""
+
+
+class Executor(StrEnum):
+    """What runs a handler."""
+
+    THREAD = "thread"
+    COROUTINE = "coroutine"
+    PROCESS = "process"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A named handler and what its jobs are like unless they say otherwise."""
+    """A named handler and what its jobs are like unless they say otherwise.
+
+    `context` names the parameter that takes the attempt's Context; it is no argument of the job.
+    """
 
     name: str
     handler: Callable[..., Any]
     queue: str = "default"
     priority: int = Priority.NORMAL
     retry: Retry = field(default_factory=Retry)
+    timeout: timedelta | None = None
+    executor: Executor = Executor.THREAD
+    context: str | None = None
+    _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name, "task name")
         check_name(self.queue, "queue")
+        check_priority(self.priority)
+        if self.timeout is not None and duration(self.timeout, "timeout") == timedelta(0):
+            raise InvalidValue("expected timeout to be longer than 0; leave it out for none")
+
+    @functools.cached_property
+    def result_type(self) -> Any:
+        """What the handler returns, by its annotation."""
+        return self._hints.get("return", Any)
+
+    @functools.cached_property
+    def context_by_name(self) -> bool:
+        """Whether the context is passed by name; else it is the first argument."""
+        return inspect.signature(self.handler).parameters[self.context or ""].kind is inspect.Parameter.KEYWORD_ONLY
 
     def encode(self, /, *args: object, **kwargs: object) -> str:
         """Return the payload of a call with these arguments, having checked that the handler could take them."""
-        self._bind(args, kwargs)
+        decoder = self._shapes.get((len(args), tuple(kwargs)))
+        if decoder is None:
+            self._bind(args, kwargs)
         payload = encode_call(args, kwargs)
-        self.decode(payload)
+        if decoder is None or _quickly(decoder, payload) is None:
+            self._decode_slowly(payload)
         return payload
 
-    def decode(self, payload: str) -> inspect.BoundArguments:
+    def decode(self, payload: str) -> Arguments:
         """Return the arguments that *payload* carries, each converted as the handler's annotations ask."""
+        for decoder in self._shapes.values():
+            arguments = _quickly(decoder, payload)
+            if arguments is not None:
+                return arguments
+        return self._decode_slowly(payload)
+
+    def _decode_slowly(self, payload: str) -> Arguments:
+        """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""
         call = decode_call(payload)
         bound = self._bind(tuple(call.args), call.kwargs)
         for parameter in bound.signature.parameters.values():
             if parameter.name in bound.arguments and parameter.name in self._hints:
                 value, hint = bound.arguments[parameter.name], self._hints[parameter.name]
                 bound.arguments[parameter.name] = _convert(parameter, value, hint)
-        return bound
+        self._learn(len(call.args), tuple(call.kwargs))
+        return bound.args, bound.kwargs
 
-    def _bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> inspect.BoundArguments:
+    def _learn(self, positional: int, named: tuple[str, ...]) -> None:
+        parameters = list(self._signature.parameters.values())
+        if len(self._shapes) >= _SHAPES or any(parameter.kind in _VARIADIC for parameter in parameters):
+            return
+        hints = [(parameter.name, self._hints.get(parameter.name, Any)) for parameter in parameters]
+        args: Any = tuple.__class_getitem__(tuple(hint for _, hint in hints[:positional]))
+        kwargs = msgspec.defstruct("Kwargs", [(name, dict(hints)[name]) for name in named], forbid_unknown_fields=True)
+        call = msgspec.defstruct("Call", [("args", args), ("kwargs", kwargs)])
+        try:
+            self._shapes[positional, named] = msgspec.json.Decoder(call)
+        except TypeError:
+            return  # an annotation that can be converted to, but not decoded to
+
+    def _bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> inspect.BoundArguments:
         try:
             return self._signature.bind(*args, **kwargs)
         except (TypeError, ValueError) as error:
@@ -54,17 +117,34 @@ class Task:
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature:
-        return inspect.signature(self.handler)
+        signature = inspect.signature(self.handler)
+        kept = [parameter for parameter in signature.parameters.values() if parameter.name != self.context]
+        return signature.replace(parameters=kept)
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:
         try:
-            return typing.get_type_hints(_annotated(self.handler), include_extras=True)
+            return typing.get_type_hints(annotated(self.handler), include_extras=True)
         except NameError as error:
             raise InvalidPayload(f"task {self.name!r} has an annotation that can't be resolved: {error}") from None
 
 
-def _annotated(handler: Callable[..., Any]) -> Callable[..., Any]:
+_Shape = tuple[int, tuple[str, ...]]
+"""How many arguments a call has by position, and which by name."""
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _quickly(decoder: msgspec.json.Decoder[Any], payload: str) -> Arguments | None:
+    """Return the arguments in *payload*, or None if it is not the kind of call that *decoder* is for."""
+    try:
+        call = decoder.decode(payload)
+    except msgspec.MsgspecError:
+        return None
+    return call.args, msgspec.structs.asdict(call.kwargs)
+
+
+def annotated(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Return what carries the annotations of *handler*, which may be a partial or an object that can be called."""
     while isinstance(handler, functools.partial):
         handler = handler.func
@@ -84,12 +164,18 @@ class Registry:
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
+        self._by_executor: dict[Executor, dict[str, Task]] = {executor: {} for executor in Executor}
 
     def add(self, task: Task) -> None:
         """Register *task*; a second task of the same name is an error."""
         if task.name in self._tasks:
             raise DuplicateTask(task.name)
         self._tasks[task.name] = task
+        self._by_executor[task.executor][task.name] = task
+
+    def run_by(self, executor: Executor) -> Mapping[str, Task]:
+        """Return the tasks that *executor* runs, among them those that are registered later."""
+        return self._by_executor[executor]
 
     def get(self, name: str) -> Task:
         """Return the task called *name*."""
@@ -97,6 +183,9 @@ class Registry:
             return self._tasks[name]
         except KeyError:
             raise TaskNotFound(name, self._tasks) from None
+
+    def __len__(self) -> int:
+        return len(self._tasks)
 
     def __contains__(self, name: str) -> bool:
         return name in self._tasks

@@ -14,6 +14,14 @@ def storable(text: str) -> str:
     return text.replace("\0", "\\x00").encode(errors="backslashreplace").decode()
 
 
+def cut(text: str, limit: int) -> str:
+    """Return *text*, of which the middle is left out when it is longer than *limit*: both ends tell the most."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+
+
 def check_document(text: str, what: str) -> None:
     """Refuse what is no JSON text: one database would cut it short, and the other refuse it later."""
     if not isinstance(text, str):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from operator import itemgetter
 from uuid import UUID
 
 from mainspring.model.job import Job, JobState
+from mainspring.store import rows
 from mainspring.store.database import Database
 
 MOST = 10_000
@@ -14,21 +16,28 @@ MOST = 10_000
 _rank = itemgetter(0)
 
 
-def claim(db: Database, session: UUID, queue: str, limit: int) -> list[Job]:
+def charge(db: Database, job: Job) -> bool:
+    """See `protocol.Claims.charge`."""
+    # The sum is made here: a try whose reply was lost is repeated, and must not count twice.
+    return bool(db.run("charge", job_id=job.id, fence=job.fence, losses=job.losses + 1))
+
+
+def claim(db: Database, session: UUID, queue: str, limit: int, tasks: Collection[str] | None) -> list[Job]:
     """See `protocol.Claims.claim`."""
-    if limit < 1:
+    if limit < 1 or (tasks is not None and not tasks):
         return []
-    claimed = db.run("claim", session=session, queue=queue, limit=min(limit, MOST))
+    known = None if tasks is None else rows.document(tasks)
+    claimed = db.run("claim", session=session, queue=queue, limit=min(limit, MOST), tasks=known)
     # PostgreSQL promises no order for RETURNING.
     claimed.sort(key=_rank)
     # The query leaves out what is known here, and what a job that has just been claimed can't have.
     return [
         Job(
             job_id, task, queue, payload, priority, JobState.RUNNING, run_at, created_at, key, attempt, losses, fence,
-            session, started_at, None, reason, error, None, None, None,
+            session, started_at, None, reason, error, None, None, None, progress,
         )
         for (
             _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
-            started_at, reason, error,
+            started_at, reason, error, progress,
         ) in claimed
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from mainspring.model import lifecycle
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.store import rows
-from mainspring.store.database import Database, Runner
+from mainspring.store.database import WISH, Database, Runner
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
 
@@ -52,7 +52,7 @@ def _decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[
     if wishes:
         tx.run("ask", wishes=rows.wishes(wishes))
     _, topics = apply(tx, [answer for answer in answers if isinstance(answer, Settlement)])
-    return topics
+    return topics | {WISH} if wishes else topics
 
 
 def _replay(tx: Runner, ids: Collection[UUID], reason: str | None, fences: dict[UUID, int]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
@@ -12,6 +13,15 @@ T = TypeVar("T")
 
 DUE = "@due"
 """The wake topic of whoever waits for the next due time. Other topics are queue names, which can't begin with @."""
+
+WISH = "@wish"
+"""The wake topic of whoever runs jobs: a person wants something of one of them, or no longer wants it."""
+
+LEFT_TO_US = (
+    "a transaction block must leave commit and rollback to Mainspring, which does either together with the job; "
+    "the job was not settled"
+)
+"""Said to a block that was lent a connection and ended its transaction by itself."""
 
 
 class Runner(Protocol):
@@ -37,10 +47,12 @@ class Runner(Protocol):
 class Listener(Protocol):
     """Waits for wakes. Not safe to share between threads."""
 
-    def wait(self, timeout: float) -> bool:
-        """Return True as soon as there may be news, or False after *timeout* seconds.
+    def wait(self, timeout: float) -> frozenset[str]:
+        """Return the topics of which there may be news as soon as there are any, or none after *timeout* seconds.
 
-        A hint only: news can be missed, and there may be none after all, so poll as well.
+        That is all of the listener's topics when it can't tell which. Closing the listener ends the wait with none;
+        to wait on a closed one is an error. A hint only: news can be missed, and there may be none after all, so
+        poll as well.
         """
         ...
 
@@ -75,6 +87,14 @@ class Database(Protocol):
 
     def transact(self, work: Callable[[Runner], T]) -> T:
         """Call *work* in one transaction, likewise."""
+        ...
+
+    def lend(self, finish: Callable[[Runner], T]) -> AbstractContextManager[Any]:
+        """Lend the block the driver's connection in a transaction, and call *finish* in it before the commit.
+
+        See `protocol.Settles.transaction` for what is promised. Nothing of it is tried again, except *finish*, where
+        somebody was in its way.
+        """
         ...
 
     def wake(self, topics: Collection[str]) -> None:

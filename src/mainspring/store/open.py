@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote
 
 from mainspring.clock import Clock
-from mainspring.errors import InvalidURL, StoreError, did_you_mean
+from mainspring.errors import InvalidURL, InvalidValue, StoreError, did_you_mean
 from mainspring.store.database import Database
 from mainspring.store.migrate import prepare
 from mainspring.store.sql import SqlStore
+
+DEADLINE = 15.0
+_PATIENCE = 5.0
+"""Seconds for one try of a call, where there is time for three."""
 
 _EXPECTED = "expected a database address like sqlite:///mainspring.db or postgresql://user@host/name"
 _SQLITE_OPTIONS = {"synchronous": ("full", "normal", "extra")}
 
 
-def open_store(url: str, *, clock: Clock | None = None, prepared: bool = True) -> SqlStore:
+def open_store(url: str, *, clock: Clock | None = None, prepared: bool = True, deadline: float = DEADLINE) -> SqlStore:
     """Open the database at *url* and return its store, ready for use.
 
     A SQLite file or an empty database is given its tables on the way. With *prepared* false the schema is not
-    looked at. A *clock* takes the place of the database's own; it is meant for tests.
+    looked at. A call that can't reach the database is tried again for *deadline* seconds. A *clock* takes the place
+    of the database's own; it is meant for tests.
     """
-    db = _connect(url.strip(), clock)
+    if not 0 < deadline < inf:
+        raise InvalidValue(f"expected deadline to be a number of seconds greater than 0, got: {deadline!r}")
+    db = _connect(url.strip(), clock, deadline)
     try:
         if prepared:
             prepare(db)
@@ -31,24 +39,25 @@ def open_store(url: str, *, clock: Clock | None = None, prepared: bool = True) -
     return SqlStore(db)
 
 
-def _connect(url: str, clock: Clock | None) -> Database:
+def _connect(url: str, clock: Clock | None, deadline: float) -> Database:
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise InvalidURL(f"{_EXPECTED}, got: {_shown(url)}")
     if scheme == "sqlite":
-        return _sqlite(url, clock)
+        return _sqlite(url, clock, deadline)
     if scheme in ("postgresql", "postgres"):
-        return _postgres(url, clock)
+        return _postgres(url, clock, deadline)
     # The rest of the address may hold a password, so only the scheme is shown.
     hint = did_you_mean(scheme, ["sqlite", "postgresql", "postgres"])
     raise InvalidURL(f"{_EXPECTED}, got one that begins with {scheme!r}{hint}")
 
 
-def _sqlite(url: str, clock: Clock | None) -> Database:
+def _sqlite(url: str, clock: Clock | None, deadline: float) -> Database:
     from mainspring.store.sqlite.database import SqliteDatabase
 
     path, options = _sqlite_parts(url)
-    return SqliteDatabase(path, clock=clock, synchronous=options.get("synchronous", "full").lower())
+    synchronous = options.get("synchronous", "full").lower()
+    return SqliteDatabase(path, clock=clock, synchronous=synchronous, deadline=deadline)
 
 
 def sqlite_file(url: str) -> Path | None:
@@ -81,7 +90,7 @@ def _sqlite_parts(url: str) -> tuple[str, dict[str, str]]:
     return path, options
 
 
-def _postgres(url: str, clock: Clock | None) -> Database:
+def _postgres(url: str, clock: Clock | None, deadline: float) -> Database:
     try:
         from mainspring.store.postgres.database import PostgresDatabase
     except ModuleNotFoundError as error:
@@ -92,7 +101,7 @@ def _postgres(url: str, clock: Clock | None) -> Database:
     server, _, rest = url.partition("://")[2].partition("/")
     if server.count("@") > 1 or "@" in rest.partition("?")[0]:
         raise InvalidURL("expected at most one @ in the database address; write @ in a password as %40 and / as %2F")
-    return PostgresDatabase(url, clock=clock)
+    return PostgresDatabase(url, clock=clock, patience=min(_PATIENCE, deadline / 3), deadline=deadline)
 
 
 def _shown(url: str) -> str:

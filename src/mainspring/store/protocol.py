@@ -6,15 +6,17 @@ the database can't be reached before the deadline.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
 
 from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
+from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.store.database import Listener, Migration, Probe
@@ -52,11 +54,21 @@ class Enqueues(Protocol):
 class Claims(Protocol):
     """For workers: taking jobs."""
 
-    def claim(self, session: UUID, queue: str, limit: int) -> list[Job]:
+    def claim(self, session: UUID, queue: str, limit: int, tasks: Collection[str] | None = None) -> list[Job]:
         """Take up to *limit* ready jobs of *queue* for *session*, most urgent first, oldest first within a priority.
 
-        Each job gets a new, larger fence. No job is handed to two sessions. A session whose lease has ended
-        gets nothing. A call takes no more than a few thousand, whatever the limit.
+        Only jobs of *tasks* are taken, or of any when it is None; others stay ready, in their place. Each job gets a
+        new, larger fence. No job is handed to two sessions. A session whose lease has ended gets nothing. A call takes
+        no more than a few thousand, whatever the limit.
+        """
+        ...
+
+    def charge(self, job: Job) -> bool:
+        """Count a loss of *job* in advance, because it has been lost before and is about to start.
+
+        Whatever it is settled as takes that back. If it costs the worker its life, `reap` finds it counted: so jobs
+        that were lost unstarted, beside the one that is to blame, are not taken for guilty. Returns False when the
+        attempt no longer holds its job.
         """
         ...
 
@@ -69,6 +81,42 @@ class Settles(Protocol):
 
         One whose job has meanwhile another state or fence changes nothing: its attempt is stale. A wish that
         came while the attempt ended is granted, if the job did not end.
+        """
+        ...
+
+    def transaction(
+        self, settlement: Callable[[], Settlement], lines: Sequence[LogLine] = ()
+    ) -> AbstractContextManager[Any]:
+        """Lend the block a connection of the driver, in a transaction, and write *settlement* with what it did.
+
+        *settlement* is called, and what is in *lines* is written, at the end of the block. Either all that the block
+        wrote on the connection is kept and the job is settled, or neither: an exception rolls back and is passed on,
+        and a settlement that is stale rolls back and raises LeaseLost. A block that ends its transaction by itself
+        gets a StoreError, and the settlement is not written. Nothing is tried again. When the connection breaks in
+        the very commit, nobody can tell what became of it: that raises StoreUnavailable, and the fence decides on the
+        next attempt.
+
+        What the block runs has no deadline. On SQLite it keeps all other writers waiting, so keep it short; and its
+        thread can't write through the store meanwhile.
+        """
+        ...
+
+
+class Journals(Protocol):
+    """For what attempts say while they run."""
+
+    def record(self, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
+        """Keep *lines* and *progress*, and return the ids of the jobs that are still run under the fence given.
+
+        What comes of another attempt is dropped; so record before you settle. Of several reports of one attempt the
+        last one stands. A line is known by its job, fence and number, and is kept once however often it is recorded.
+        """
+        ...
+
+    def logs(self, job_id: UUID, after: tuple[int, int] = (0, 0), limit: int = 1_000) -> list[LogEntry]:
+        """Return up to *limit* lines of a job, oldest first; pass the last one's fence and number as *after* for more.
+
+        `prune` takes them by the day on which they were recorded, even when their job still lives.
         """
         ...
 
@@ -139,7 +187,10 @@ class Sweeps(Protocol):
         ...
 
     def prune(self, age: timedelta) -> int:
-        """Remove finished jobs whose day of finishing (in UTC) ended more than *age* ago; return how many."""
+        """Remove finished jobs whose day of finishing (in UTC) ended more than *age* ago; return how many.
+
+        Attempts and log lines go by their own day.
+        """
         ...
 
 
@@ -166,16 +217,16 @@ class Inspects(Protocol):
 class Wakes(Protocol):
     """For loops that would rather sleep."""
 
-    def listen(self, queues: Collection[str]) -> Listener:
-        """Return a listener that wakes when jobs of these queues may have become ready."""
+    def listen(self, topics: Collection[str]) -> Listener:
+        """Return a listener for *topics*, of which any number may be mixed.
+
+        The name of a queue is heard when jobs of that queue may have become ready, `database.DUE` when a job may have
+        become due sooner than was known, and `database.WISH` when a person wants something of a running job.
+        """
         ...
 
-    def listen_due(self) -> Listener:
-        """Return a listener that wakes when a job may have become due sooner than was known."""
-        ...
 
-
-class Store(Enqueues, Claims, Settles, Sessions, Controls, Sweeps, Inspects, Wakes, Protocol):
+class Store(Enqueues, Claims, Settles, Journals, Sessions, Controls, Sweeps, Inspects, Wakes, Protocol):
     """All of it, and the upkeep."""
 
     def migrate(self) -> list[Migration]:

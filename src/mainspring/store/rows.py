@@ -11,6 +11,7 @@ import msgspec
 
 from mainspring.clock import MICROSECOND, microseconds
 from mainspring.model.job import Job, JobState, NewJob, Wish
+from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.store.database import Row
 
@@ -146,6 +147,16 @@ def read_ids(document: str | None) -> set[UUID]:
 def wishes(asked: Iterable[Asked]) -> str:
     """Return *asked* as a document for the query `ask`."""
     return document((ask.job_id, ask.fence, ask.wish, ask.reason) for ask in asked)
+
+
+def log_lines(lines: Iterable[LogLine]) -> str:
+    """Return *lines* as a document for the query `record_lines`."""
+    return document((line.job_id, line.fence, line.number, line.level, line.message) for line in lines)
+
+
+def progress(reports: Iterable[Progress]) -> str:
+    """Return *reports* as a document for the query `record_progress`."""
+    return document((told.job_id, told.fence, _encoder.encode(told.reached).decode()) for told in reports)
 
 
 def ids(of: Iterable[UUID]) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
+from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.session import Beat, NewSession, Session
-from mainspring.store import claim, control, enqueue, inspect, migrate, sessions, settle, sweep
-from mainspring.store.database import DUE, Database, Listener, Migration, Probe
+from mainspring.store import claim, control, enqueue, inspect, journal, migrate, sessions, settle, sweep, transaction
+from mainspring.store.database import Database, Listener, Migration, Probe
 from mainspring.store.protocol import JobFilter, Promoted
 
 
@@ -24,11 +27,22 @@ class SqlStore:
     def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
         return enqueue.enqueue(self._db, jobs)
 
-    def claim(self, session: UUID, queue: str, limit: int) -> list[Job]:
-        return claim.claim(self._db, session, queue, limit)
+    def claim(self, session: UUID, queue: str, limit: int, tasks: Collection[str] | None = None) -> list[Job]:
+        return claim.claim(self._db, session, queue, limit, tasks)
+
+    def charge(self, job: Job) -> bool:
+        return claim.charge(self._db, job)
 
     def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
         return settle.settle(self._db, settlements)
+
+    def transaction(
+        self, settlement: Callable[[], Settlement], lines: Sequence[LogLine] = ()
+    ) -> AbstractContextManager[Any]:
+        return transaction.transaction(self._db, settlement, lines)
+
+    def record(self, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
+        return journal.record(self._db, lines, progress)
 
     def open_session(self, session: NewSession) -> None:
         sessions.open_session(self._db, session)
@@ -75,11 +89,11 @@ class SqlStore:
     def attempts(self, job_id: UUID) -> list[Attempt]:
         return inspect.attempts(self._db, job_id)
 
-    def listen(self, queues: Collection[str]) -> Listener:
-        return self._db.listen(queues)
+    def logs(self, job_id: UUID, after: tuple[int, int] = (0, 0), limit: int = 1_000) -> list[LogEntry]:
+        return journal.logs(self._db, job_id, after, limit)
 
-    def listen_due(self) -> Listener:
-        return self._db.listen({DUE})
+    def listen(self, topics: Collection[str]) -> Listener:
+        return self._db.listen(topics)
 
     def migrate(self) -> list[Migration]:
         return migrate.migrate(self._db)

@@ -8,7 +8,6 @@ from uuid import UUID
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
-from mainspring.model.outcome import Lost
 from mainspring.store.database import Database, Runner
 from mainspring.store.protocol import Promoted
 from mainspring.store.rows import to_job
@@ -63,9 +62,9 @@ def _reap_batch(tx: Runner, session: UUID) -> tuple[int, set[str]] | None:
     if not dead:
         return None
     ((name, lease),) = dead
-    outcome = Lost(f"worker {name} ({session}) did not renew its lease of {lease.total_seconds():g} s")
+    why = f"worker {name} ({session}) did not renew its lease of {lease.total_seconds():g} s"
     held = [to_job(row) for row in tx.run("lock_held", session=session, limit=REAP_BATCH)]
-    settled, topics = apply(tx, [lifecycle.settle(job, outcome) for job in held])
+    settled, topics = apply(tx, [lifecycle.reap(job, why) for job in held])
     # Not by how many were found: one that its late worker settles while we wait for its lock drops out of the batch.
     tx.run("close_session", session=session)
     return len(settled), topics
@@ -77,6 +76,7 @@ def prune(db: Database, age: timedelta) -> int:
     # Jobs first: a replay brings back the attempt of its day, which must then still have its place.
     pruned = _prune(db, "prune_jobs", age)
     _prune(db, "prune_attempts", age)
+    _prune(db, "prune_logs", age)
     return pruned
 
 

@@ -150,7 +150,7 @@ def test_the_repr_of_a_retry_shows_every_rule() -> None:
 
     assert shown == (
         "Retry(max_attempts=3, base=datetime.timedelta(seconds=1), cap=datetime.timedelta(seconds=2), "
-        "on=(<class 'Exception'>,), never=(<class 'KeyError'>,))"
+        "on=(<class 'Exception'>,), never=(<class 'KeyError'>,), jitter=True)"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,7 @@ def task(handler: Any, name: str = "pay") -> Task:
 
 def carried(handler: Any, *args: object, **kwargs: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments with which a worker would call *handler*."""
-    bound = task(handler).decode(task(handler).encode(*args, **kwargs))
-    return bound.args, bound.kwargs
+    return task(handler).decode(task(handler).encode(*args, **kwargs))
 
 
 @pytest.mark.parametrize(
@@ -117,9 +116,7 @@ def test_arguments_by_position_and_by_name_arrive_as_they_were_passed() -> None:
 
 
 def test_a_default_is_left_to_the_handler() -> None:
-    bound = task(pay).decode(task(pay).encode(1, Decimal(2)))
-
-    assert "due" not in bound.arguments
+    assert carried(pay, 1, Decimal(2)) == ((1, Decimal(2)), {})
 
 
 def test_the_payload_holds_what_was_passed_and_no_defaults() -> None:
@@ -250,3 +247,48 @@ def test_a_registry_lists_its_tasks_in_the_order_they_came() -> None:
         registry.add(task(pay, name))
 
     assert [item.name for item in registry] == ["c", "a", "b"]
+
+
+def test_calls_of_a_known_shape_are_checked_as_strictly_as_the_first() -> None:
+    known = task(pay)
+    for _ in range(2):
+        known.encode(1, amount=Decimal(2), due=date(2026, 1, 2))
+
+    with pytest.raises(InvalidPayload, match="argument 'user'"):
+        known.encode("one", amount=Decimal(2), due=date(2026, 1, 2))
+    with pytest.raises(InvalidPayload, match="multiple values for argument 'user'"):
+        known.encode(1, amount=Decimal(2), user=3)
+    with pytest.raises(InvalidPayload, match="got an unexpected keyword argument 'until'"):
+        known.decode('{"args":[1],"kwargs":{"amount":"2","due":"2026-01-02","until":3}}')
+
+
+def test_calls_of_every_shape_are_decoded() -> None:
+    known = task(pay)
+    payloads = [
+        known.encode(1, Decimal(2)),
+        known.encode(1, amount=Decimal(2)),
+        known.encode(user=1, amount=Decimal(2)),
+        known.encode(1, Decimal(2), due=date(2026, 1, 2)),
+    ]
+
+    assert [known.decode(payload) for payload in payloads] == [
+        ((1, Decimal(2)), {}),
+        ((1,), {"amount": Decimal(2)}),
+        ((), {"user": 1, "amount": Decimal(2)}),
+        ((1, Decimal(2)), {"due": date(2026, 1, 2)}),
+    ]
+
+
+def test_the_context_is_no_argument_of_the_job() -> None:
+    def handler(ctx: object, user: int) -> None: ...
+
+    known = Task(name="greet", handler=handler, context="ctx")
+
+    assert known.decode(known.encode(1)) == ((1,), {})
+    with pytest.raises(InvalidPayload, match="unexpected keyword argument 'ctx'"):
+        known.encode(1, ctx=2)
+
+
+def test_a_timeout_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="timeout to be longer than 0"):
+        Task(name="greet", handler=pay, timeout=timedelta(0))

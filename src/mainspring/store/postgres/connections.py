@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import ceil
 from typing import Any, TypeVar
 
 import psycopg
@@ -15,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from mainspring.errors import InvalidURL, StoreError, StoreUnavailable
+from mainspring.store.database import LEFT_TO_US
 
 T = TypeVar("T")
 
@@ -28,7 +30,7 @@ class DeadlineConnection(psycopg.Connection[Any]):
     be stuck without being gone: only a deadline of our own ends every wait.
     """
 
-    patience: float = CONNECT_TIMEOUT
+    patience: float | None = CONNECT_TIMEOUT
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         return super().wait(gen, interval=interval, timeout=self.patience if timeout is None else timeout)
@@ -40,23 +42,69 @@ class DeadlineConnection(psycopg.Connection[Any]):
         return bool(backend != self.info.backend_pid)
 
 
-def connect(url: str, *, options: str = "") -> DeadlineConnection:
+class LentConnection(DeadlineConnection):
+    """A connection in the hands of somebody else, who may do with it what he likes, except end its transaction."""
+
+    _own: DeadlineConnection | None = None
+
+    def commit(self) -> None:
+        raise StoreError(LEFT_TO_US)
+
+    def rollback(self) -> None:
+        raise StoreError(LEFT_TO_US)
+
+    def take_back(self, patience: float) -> DeadlineConnection:
+        """Return the same connection as new, whatever row factories and adapters it was given meanwhile."""
+        # Kept here, because the driver warns of a connection that is forgotten while it is open.
+        self._own = DeadlineConnection(self.pgconn)
+        self._own.patience = patience
+        self._own.prepare_threshold = None
+        return self._own
+
+
+C = TypeVar("C", bound=DeadlineConnection)
+
+_SIGNS_OF_LIFE = {
+    "keepalives_idle": "20",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+    "tcp_user_timeout": "40000",
+}
+"""For a connection on which statements may take as long as they like: TCP at least notices that the server is gone."""
+
+
+def connect(url: str, *, options: str = "", timeout: float = CONNECT_TIMEOUT) -> DeadlineConnection:
     """Open a connection in autocommit mode; *options* are server settings for this session."""
+    given = _facts(url)
+    settings = {"options": f"{given.get('options') or ''} {options}".strip()} if options else {}
+    return _connect(DeadlineConnection, given | settings, timeout, autocommit=True)
+
+
+def connect_to_lend(url: str, timeout: float) -> LentConnection:
+    """Open a connection whose first statement begins a transaction."""
+    connection = _connect(LentConnection, _SIGNS_OF_LIFE | _facts(url), timeout, autocommit=False)
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    return connection
+
+
+def _facts(url: str) -> dict[str, Any]:
     try:
-        given = str(conninfo_to_dict(url).get("options") or "")
-        settings = {"options": f"{given} {options}".strip()} if options else {}
-        conninfo = make_conninfo(url, **settings, client_encoding="utf8")
+        facts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         # The driver's own words quote the address, with its password.
         raise InvalidURL(
             "PostgreSQL does not understand the database address; expected one like postgresql://user@host:5432/name, "
             "with special characters in a password written as in %40 for @"
         ) from None
-    if not str(conninfo_to_dict(conninfo).get("port") or "0").replace(",", "0").isdigit():
+    if not str(facts.get("port") or "0").replace(",", "0").isdigit():
         raise InvalidURL(
             "expected a number as the port in the database address, as in postgresql://user:password@host:5432/name"
         )
-    return DeadlineConnection.connect(conninfo, autocommit=True, connect_timeout=CONNECT_TIMEOUT)
+    return facts | {"client_encoding": "utf8"}
+
+
+def _connect(kind: type[C], facts: dict[str, Any], timeout: float, *, autocommit: bool) -> C:
+    return kind.connect(make_conninfo("", **facts), autocommit=autocommit, connect_timeout=ceil(timeout))
 
 
 class Connections:
@@ -118,14 +166,14 @@ class Connections:
 
     def _give_back(self, connection: DeadlineConnection) -> None:
         if connection.pgconn.transaction_status != TransactionStatus.IDLE:
-            _discard(connection)
+            discard(connection)
         elif self._closed:
             connection.close()
         else:
             self._idle.append(connection)
 
 
-def _discard(connection: DeadlineConnection) -> None:
+def discard(connection: DeadlineConnection) -> None:
     """Close *connection*, and tell the server to stop what it may still be doing for it."""
     if connection.pgconn.transaction_status == TransactionStatus.ACTIVE:
         with suppress(psycopg.Error):

@@ -18,10 +18,24 @@ from psycopg.types.numeric import Int8BinaryLoader
 
 from mainspring.clock import Clock, SystemClock, microseconds, moment, random_bits
 from mainspring.errors import StoreError, StoreReadOnly
-from mainspring.store.database import Migration, Probe, Row, Runner
+from mainspring.store.database import LEFT_TO_US, Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
-from mainspring.store.postgres.connections import Connections, DeadlineConnection, connect
-from mainspring.store.postgres.errors import CONFLICTS, connection_lost, no_partition, read_only, translate
+from mainspring.store.postgres.connections import (
+    Connections,
+    DeadlineConnection,
+    LentConnection,
+    connect,
+    connect_to_lend,
+    discard,
+)
+from mainspring.store.postgres.errors import (
+    CONFLICTS,
+    commit_in_doubt,
+    connection_lost,
+    no_partition,
+    read_only,
+    translate,
+)
 from mainspring.store.postgres.wake import PostgresListener, Waker
 from mainspring.store.queries import load_queries, to_percent_style
 from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows, distinct
@@ -31,15 +45,17 @@ T = TypeVar("T")
 _PACKAGE = "mainspring.store.postgres"
 _CONNECTIONS = 4
 _MIGRATION_PATIENCE = 600.0
-_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at")
+_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at")
 _YEAR_2000 = microseconds(datetime(2000, 1, 1, tzinfo=UTC))
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
     **dict.fromkeys(_INSTANTS, distinct(lambda since_2000: moment(_YEAR_2000 + since_2000))),
 }
 
-PLANNED_ANEW = frozenset({"page"})
-"""Queries with filters that may be absent: one plan for all cases would be a bad one."""
+PLANNED_ANEW = frozenset({"page", "record_lines", "logs"})
+"""Queries for which one plan would be a bad one: filters may be absent, or a day was empty when the plan was made."""
+
+_END_WHEN_SILENT = "; SET LOCAL idle_in_transaction_session_timeout = '10s'"
 
 
 class PostgresDatabase:
@@ -77,6 +93,19 @@ class PostgresDatabase:
                 return work(session)
 
         return self._persist(in_transaction)
+
+    @contextmanager
+    def lend(self, finish: Callable[[Runner], T]) -> Iterator[LentConnection]:
+        lent, begun = self._persist(lambda _: self._begin_to_lend())
+        try:
+            yield lent
+            self._finish_lent(lent, begun, finish)
+        except BaseException:
+            lent.patience = self._patience
+            _roll_back(lent)
+            raise
+        finally:
+            discard(lent)
 
     def wake(self, topics: Collection[str]) -> None:
         # Nobody can listen through a pooler in transaction mode, so where there is one, there is only polling.
@@ -152,14 +181,65 @@ class PostgresDatabase:
         self._connections.close()
 
     def _connect(self) -> DeadlineConnection:
-        connection = connect(self._url)
+        connection = connect(self._url, timeout=self._patience)
         self._pooled = connection.pooled
         if self._pooled:
             connection.prepare_threshold = None
-        # An instant is sent as microseconds since 2000, in UTC. Taken as that, it needs no look at the time zone of the
-        # session, and is made a datetime once for all the jobs that share it.
-        connection.adapters.register_loader("timestamptz", Int8BinaryLoader)
+        _take_instants_as_numbers(connection)
         return connection
+
+    def _begin_to_lend(self) -> tuple[LentConnection, str]:
+        """Return a new connection, for nobody knows what the next borrower would find, and its transaction's id."""
+        connection = connect_to_lend(self._url, self._patience)
+        try:
+            if self._pooled:
+                connection.prepare_threshold = None
+            (begun,) = connection.execute(self._statements["transaction_id"].encode()).fetchone() or ("",)
+        except BaseException:
+            connection.close()
+            raise
+        connection.patience = None
+        return connection, str(begun)
+
+    def _finish_lent(self, lent: LentConnection, begun: str, finish: Callable[[Runner], T]) -> None:
+        if lent.closed and not lent.broken:
+            raise StoreError(LEFT_TO_US)
+        if lent.pgconn.transaction_status == TransactionStatus.INERROR:
+            raise StoreError(
+                "a statement in the transaction block failed, and its error was not let through; "
+                "nothing that was written is kept and the job was not settled"
+            )
+        own = lent.take_back(self._patience)
+        _take_instants_as_numbers(own)
+        session = self._session(own, in_doubt=False)
+        try:
+            # The id tells a transaction that the block has begun by itself, in SQL, from ours.
+            if session.run("transaction_id") != [(begun,)]:
+                raise StoreError(LEFT_TO_US)
+            self._persist_within(session, finish)
+        except psycopg.Error as error:
+            raise translate(error, self._url) from error
+        try:
+            own.execute("COMMIT")
+        except psycopg.Error as error:
+            raise commit_in_doubt(error, self._url) from error
+
+    def _persist_within(self, session: _Session, work: Callable[[Runner], T]) -> None:
+        """Call *work* in a transaction that can't be repeated as a whole, until nobody is in its way."""
+        give_up = self._clock.steady() + self._deadline
+        for pause in _pauses():
+            session.connection.execute(f"SAVEPOINT mainspring{_END_WHEN_SILENT}".encode())
+            try:
+                work(session)
+                return
+            except psycopg.Error as error:
+                passing = no_partition(error) or isinstance(error, CONFLICTS)
+                if not passing or self._clock.steady() + pause > give_up:
+                    raise
+                session.connection.execute("ROLLBACK TO mainspring")
+                if no_partition(error):
+                    self.run("open_days")
+            self._clock.sleep(pause)
 
     def _check_reachable(self) -> None:
         """Fail at once when the server is not there: patience is for one that was there before."""
@@ -205,6 +285,14 @@ class PostgresDatabase:
         return _Session(connection, self._statements, now, in_doubt)
 
 
+def _take_instants_as_numbers(connection: DeadlineConnection) -> None:
+    """Take an instant as it is sent: microseconds since 2000, in UTC.
+
+    So it needs no look at the time zone of the session, and is made a datetime once for all the jobs that share it.
+    """
+    connection.adapters.register_loader("timestamptz", Int8BinaryLoader)
+
+
 @contextmanager
 def _transaction(connection: DeadlineConnection) -> Iterator[None]:
     """Open a transaction around a block.
@@ -212,15 +300,19 @@ def _transaction(connection: DeadlineConnection) -> Iterator[None]:
     The server ends it when we fall silent: a node that is cut off would else hold its row locks until TCP gives up,
     and every other node would skip those rows for hours.
     """
-    connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '10s'")
+    connection.execute(f"BEGIN ISOLATION LEVEL READ COMMITTED{_END_WHEN_SILENT}".encode())
     try:
         yield
     except BaseException:
-        if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
-            with suppress(psycopg.Error):
-                connection.execute("ROLLBACK")
+        _roll_back(connection)
         raise
     connection.execute("COMMIT")
+
+
+def _roll_back(connection: DeadlineConnection) -> None:
+    if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
 
 
 class _Session:

@@ -68,6 +68,16 @@ def translate(error: psycopg.Error, url: str) -> StoreError:
     return StoreError(f"PostgreSQL failed: {reason}")
 
 
+def commit_in_doubt(error: psycopg.Error, url: str) -> StoreError:
+    """Return our own error for *error*, which came in answer to a commit that can't be repeated."""
+    if not connection_lost(error):
+        return translate(error, url)
+    return StoreUnavailable(
+        f"lost PostgreSQL at {location(url)} while it committed, so whether the job is settled is not known; "
+        "if it is not, it will be run again"
+    )
+
+
 def location(url: str) -> str:
     """Return where the server is, without the user's password."""
     facts = conninfo_to_dict(url)

@@ -91,21 +91,21 @@ class PostgresListener:
         self._connection: DeadlineConnection | None = None
         self._heard_at = 0.0
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float) -> frozenset[str]:
         with self._waiting:
             if self._closed:
                 raise StoreError("the listener is closed")
             try:
                 if self._connection is None:
                     self._connection = self._connect()
-                    return True  # there may have been news while nobody listened
+                    return self._topics  # there may have been news while nobody listened
                 return self._hear(self._connection, timeout)
             except (psycopg.Error, MainspringError):
                 if self._closed:
-                    return False
+                    return frozenset()
                 self._disconnect()
                 self._clock.sleep(min(timeout, _PAUSE_AFTER_ERROR))
-                return True
+                return frozenset() if self._closed else self._topics
 
     def end(self) -> None:
         """Have a wait that is under way return soon."""
@@ -130,15 +130,18 @@ class PostgresListener:
         self._heard_at = self._clock.steady()
         return connection
 
-    def _hear(self, connection: DeadlineConnection, timeout: float) -> bool:
+    def _hear(self, connection: DeadlineConnection, timeout: float) -> frozenset[str]:
         self._check_alive(connection)
-        give_up = self._clock.steady() + timeout
-        while (remaining := give_up - self._clock.steady()) > 0 and not self._closed:
-            for note in connection.notifies(timeout=min(remaining, _LOOK_UP), stop_after=1):
+        remaining, give_up = timeout, self._clock.steady() + timeout
+        while remaining >= 0 and not self._closed:
+            # All that came at once: the driver forgets what is left of it when we look away.
+            notes = [note.payload for note in connection.notifies(timeout=min(remaining, _LOOK_UP), stop_after=1)]
+            if notes:
                 self._heard_at = self._clock.steady()
-                if note.payload in self._topics:
-                    return True
-        return False
+            if heard := self._topics.intersection(notes):
+                return heard
+            remaining = give_up - self._clock.steady()
+        return frozenset()
 
     def _check_alive(self, connection: DeadlineConnection) -> None:
         """Ask the server for a sign of life after a long silence: a half-open connection is silent for ever."""

@@ -21,19 +21,22 @@ import msgspec
 
 from mainspring.clock import MICROSECOND, Clock, SystemClock, microseconds, moment
 from mainspring.errors import StoreError, StoreUnavailable
-from mainspring.store.database import Migration, Probe, Row, Runner
+from mainspring.store.database import LEFT_TO_US, Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.queries import Query, load_queries, split_statements
 from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_columns, convert_rows, distinct
-from mainspring.store.sqlite.errors import is_busy, is_taken, translated
+from mainspring.store.sqlite.errors import is_busy, is_forbidden, is_taken, translated
 from mainspring.store.sqlite.wake import SqliteListener
 
 T = TypeVar("T")
 
 _PACKAGE = "mainspring.store.sqlite"
 _IDLE_READERS = 4
+_GLANCE = 0.005
+"""Seconds that a listener waits for the turn to look at what other processes did."""
+
 _SYNCHRONOUS = {"normal": 1, "full": 2, "extra": 3}
-_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at")
+_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "at")
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
     **dict.fromkeys(("id", "job_id", "session"), lambda column: msgspec.convert(column, list[UUID | None])),
@@ -68,10 +71,11 @@ class SqliteDatabase:
         self._pid = os.getpid()
         _check_not_forked(self._path)
         self._turn = threading.Lock()
-        self._writer = self._connect()
+        self._lent_to: int | None = None
+        self._writer = self._connect_to_write()
         self._inode = os.stat(self._path).st_ino
-        self._writer.execute(*self._queries["scratch"].statements)
-        self._writer.execute("PRAGMA busy_timeout = 0")  # `_patiently` does the waiting
+        self._others = 0
+        self._seen = _data_version(self._writer)
         self._readers: list[sqlite3.Connection] = []
         self._listeners: set[SqliteListener] = set()
         self._closed = False
@@ -104,6 +108,25 @@ class SqliteDatabase:
             finally:
                 self._keep_reader(connection)
 
+    @contextmanager
+    def lend(self, finish: Callable[[Runner], T]) -> Iterator[sqlite3.Connection]:
+        with self._my_turn():
+            connection = self._begin_to_lend()
+            self._lent_to = threading.get_ident()
+            try:
+                yield connection
+                with translated(self._path):
+                    self._finish_lent(connection, finish)
+            except sqlite3.Error as error:
+                if is_forbidden(error):
+                    raise StoreError(LEFT_TO_US) from error
+                raise
+            finally:
+                self._lent_to = None
+                _take_back(connection)
+                _roll_back(connection)
+                connection.close()
+
     def wake(self, topics: Collection[str]) -> None:
         for listener in tuple(self._listeners):
             listener.hear(topics)
@@ -111,7 +134,7 @@ class SqliteDatabase:
     def listen(self, topics: Collection[str]) -> SqliteListener:
         self._check_usable()
         with translated(self._path):
-            listener = SqliteListener(self._connect(), topics, forget=self._listeners.discard)
+            listener = SqliteListener(self._connect(), topics, self._commits_of_others, self._listeners.discard)
         self._listeners.add(listener)
         return listener
 
@@ -158,11 +181,14 @@ class SqliteDatabase:
         self._closed = True
         for listener in tuple(self._listeners):
             listener.close()
-        self._turn.acquire(timeout=self._deadline)
+        # Whoever keeps the turn for longer than that has borrowed a connection of his own.
+        mine = self._turn.acquire(timeout=self._deadline)
         while self._readers:
             self._readers.pop().close()
         self._writer.close()
         _open_files.discard((self._pid, self._path))
+        if mine:
+            self._turn.release()
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -190,24 +216,75 @@ class SqliteDatabase:
         connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA temp_store = MEMORY")
 
+    def _connect_to_write(self) -> sqlite3.Connection:
+        connection = self._connect()
+        connection.execute(*self._queries["scratch"].statements)
+        connection.execute("PRAGMA busy_timeout = 0")  # `_patiently` does the waiting
+        return connection
+
     @contextmanager
     def _write_transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._my_turn(), translated(self._path):
+            self._patiently(self._writer, "BEGIN IMMEDIATE")
+            try:
+                self._check_file()
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                _roll_back(self._writer)
+                raise
+
+    @contextmanager
+    def _my_turn(self) -> Iterator[None]:
         self._check_usable()
+        if self._lent_to == threading.get_ident():
+            raise StoreError(
+                f"inside a transaction block nothing else can be written to {self._path}, which has one writer at a "
+                "time; do it before or after the block"
+            )
         if not self._turn.acquire(timeout=self._deadline):
             raise StoreUnavailable(f"other threads of this process kept {self._path} busy for {self._deadline:g} s")
         try:
-            with translated(self._path):
-                self._patiently(self._writer, "BEGIN IMMEDIATE")
-                try:
-                    self._check_file()
-                    yield self._writer
-                    self._writer.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):  # some errors have rolled back already
-                        self._writer.execute("ROLLBACK")
-                    raise
+            yield
         finally:
             self._turn.release()
+
+    def _begin_to_lend(self) -> sqlite3.Connection:
+        """Return a new connection, for nobody knows what the next borrower would find, in a transaction."""
+        with translated(self._path):
+            connection = self._connect_to_write()
+            try:
+                self._patiently(connection, "BEGIN IMMEDIATE")
+            except BaseException:
+                connection.close()
+                raise
+        self._look_at_others()
+        connection.set_authorizer(_leave_transaction_to_us)
+        return connection
+
+    def _finish_lent(self, connection: sqlite3.Connection, finish: Callable[[Runner], T]) -> None:
+        if not _take_back(connection):
+            raise StoreError(LEFT_TO_US)
+        finish(_Transaction(connection, self._queries, self._ambient()))
+        connection.execute("COMMIT")
+        self._look_at_others(this_is_us=True)
+
+    def _commits_of_others(self) -> int | None:
+        """Return how many times other processes were seen to commit; None while this one is writing."""
+        if not self._turn.acquire(timeout=_GLANCE):
+            return None
+        try:
+            self._look_at_others()
+        finally:
+            self._turn.release()
+        return self._others
+
+    def _look_at_others(self, *, this_is_us: bool = False) -> None:
+        """Count a change that the writing connection did not make; called by whoever has the turn."""
+        with suppress(sqlite3.Error):  # the next look will tell as well
+            seen = _data_version(self._writer)
+            self._others += seen != self._seen and not this_is_us
+            self._seen = seen
 
     def _patiently(self, connection: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
         """Run a statement that takes a lock on the file, looking again while another process has it.
@@ -304,6 +381,29 @@ class _Transaction:
         except sqlite3.DataError:  # a column of more than a gigabyte
             return convert_rows(self._connection.execute(statement, values).fetchall(), names, _CONVERTERS)
         return convert_columns(map(_array.decode, row), names, _CONVERTERS)
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):  # some errors have rolled back already
+        connection.execute("ROLLBACK")
+
+
+def _leave_transaction_to_us(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
+
+
+def _take_back(connection: sqlite3.Connection) -> bool:
+    """Make a lent connection as new; return whether its transaction is still open."""
+    try:
+        connection.set_authorizer(None)
+        connection.row_factory, connection.text_factory = None, str
+        return connection.in_transaction
+    except sqlite3.ProgrammingError:  # it was closed
+        return False
+
+
+def _data_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 def prepared(path: Path) -> bool:

@@ -24,6 +24,11 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _kind(error) == sqlite3.SQLITE_BUSY
 
 
+def is_forbidden(error: sqlite3.Error) -> bool:
+    """Return whether our own authorizer refused a statement."""
+    return _kind(error) == sqlite3.SQLITE_AUTH
+
+
 def is_taken(error: BaseException | None) -> bool:
     """Return whether a value that must be unique was there already."""
     taken = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)

@@ -28,6 +28,7 @@ CREATE TABLE mainspring.jobs (
     wish       text CHECK (wish IN ('cancel', 'pause')),
     reason     text,
     error      text,
+    progress   text,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL)
@@ -65,6 +66,7 @@ CREATE TABLE mainspring.jobs_done (
     finished_at timestamptz NOT NULL,
     outcome     text,
     result      text,
+    progress    text,
     PRIMARY KEY (id, finished_at),
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
@@ -83,6 +85,17 @@ CREATE TABLE mainspring.attempts (
     PRIMARY KEY (job_id, fence, finished_at)
 ) PARTITION BY RANGE (finished_at);
 
+-- What attempts said. The key has no room for uniqueness without the day: whoever writes looks first.
+CREATE TABLE mainspring.logs (
+    job_id  uuid NOT NULL,
+    fence   bigint NOT NULL,
+    number  integer NOT NULL,
+    at      timestamptz NOT NULL,
+    level   text NOT NULL,
+    message text NOT NULL,
+    PRIMARY KEY (job_id, fence, number, at)
+) PARTITION BY RANGE (at);
+
 -- Partitions for *days* days from *first* on. Made apart and attached, which lets other sessions go on writing.
 CREATE FUNCTION mainspring.open_days(first date, days integer) RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -93,7 +106,7 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('mainspring.open_days'));
     FOR day IN SELECT generate_series(first, first + days - 1, interval '1 day') LOOP
-        FOREACH parent IN ARRAY ARRAY['jobs_done', 'attempts'] LOOP
+        FOREACH parent IN ARRAY ARRAY['jobs_done', 'attempts', 'logs'] LOOP
             child := parent || to_char(day, '_YYYYMMDD');
             IF to_regclass(format('mainspring.%I', child)) IS NULL THEN
                 EXECUTE format('CREATE TABLE mainspring.%I (LIKE mainspring.%I INCLUDING ALL)', child, parent);

@@ -3,6 +3,9 @@
 -- The picked rows are named by where they lie, which can't change while we hold their locks. They arrive as an
 -- array because the planner, which can't know the limit beforehand, would otherwise expect a tenth of the queue
 -- and read the whole table to join it.
+-- What keeps the planner walking the index in the order of rank, whatever it believes of the table: a limit that it
+-- can't see, and a condition on the task that it thinks will cost no rows (`<>` does). Expecting few rows, it would read
+-- all that is ready and sort it. The tasks become a hash table; an array would be searched anew for each row.
 -- name: claim
 WITH {clock},
 holder AS MATERIALIZED (
@@ -15,8 +18,10 @@ picked AS MATERIALIZED (
     SELECT ctid
     FROM mainspring.jobs
     WHERE state = 'ready' AND queue = :queue AND EXISTS (SELECT FROM holder)
+      AND CASE WHEN CAST(:tasks AS json) IS NULL THEN 1
+               WHEN task IN (SELECT json_array_elements_text(CAST(:tasks AS json))) THEN 1 ELSE 0 END <> 0
     ORDER BY rank
-    LIMIT :limit
+    LIMIT (SELECT CAST(:limit AS bigint))
     FOR UPDATE SKIP LOCKED
 )
 UPDATE mainspring.jobs
@@ -24,3 +29,9 @@ SET state = 'running', session = :session, started_at = now, fence = fence + 1, 
 FROM clock
 WHERE jobs.ctid = ANY (ARRAY(SELECT ctid FROM picked))
 RETURNING {claimed};
+
+-- name: charge
+UPDATE mainspring.jobs
+SET losses = :losses
+WHERE id = :job_id AND state = 'running' AND fence = :fence
+RETURNING id;

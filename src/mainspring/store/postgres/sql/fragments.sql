@@ -1,15 +1,17 @@
 -- Pieces that several queries share; {live} in a query stands for the piece of that name.
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome, CAST(NULL AS text) AS result
+wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
+CAST(NULL AS text) AS result, progress
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result
+CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress
 
 -- What claim can't know beforehand, its place first.
 -- name: claimed
-rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, started_at, reason, error
+rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, started_at, reason, error,
+progress
 
 -- A statement reads the clock once, so that all its rows agree. Tests pass a time of their own as :now.
 -- name: clock

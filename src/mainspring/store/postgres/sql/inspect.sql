@@ -7,12 +7,14 @@ SELECT {done}
 FROM mainspring.jobs_done
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
 
--- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables.
+-- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables; the half that can't
+-- have jobs in the wanted state is not walked at all.
 -- name: page
 SELECT * FROM (
     SELECT {live}
     FROM mainspring.jobs
     WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      AND (CAST(:state AS text) IS NULL OR CAST(:state AS text) NOT IN ('succeeded', 'failed', 'cancelled', 'expired'))
       AND (CAST(:state AS text) IS NULL OR state = :state)
       AND (CAST(:queue AS text) IS NULL OR queue = :queue)
       AND (CAST(:task AS text) IS NULL OR task = :task)
@@ -25,6 +27,7 @@ SELECT * FROM (
     SELECT {done}
     FROM mainspring.jobs_done
     WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      AND (CAST(:state AS text) IS NULL OR CAST(:state AS text) IN ('succeeded', 'failed', 'cancelled', 'expired'))
       AND (CAST(:state AS text) IS NULL OR state = :state)
       AND (CAST(:queue AS text) IS NULL OR queue = :queue)
       AND (CAST(:task AS text) IS NULL OR task = :task)

@@ -34,6 +34,9 @@ WITH {clock}
 SELECT mainspring.open_days(CAST(now AT TIME ZONE 'UTC' AS date), 8)
 FROM clock;
 
+-- name: transaction_id
+SELECT CAST(pg_current_xact_id() AS text);
+
 -- name: notify
 SELECT pg_notify('mainspring', topic)
 FROM json_array_elements_text(CAST(:topics AS json)) AS topic;

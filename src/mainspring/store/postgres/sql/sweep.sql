@@ -1,3 +1,4 @@
+-- The limit is hidden from the planner as in claim, so that it walks the index and does not sort all that is due.
 -- name: promote
 WITH {clock},
 due AS MATERIALIZED (
@@ -5,7 +6,7 @@ due AS MATERIALIZED (
     FROM mainspring.jobs
     WHERE state IN ('scheduled', 'retrying') AND run_at <= (SELECT now FROM clock)
     ORDER BY run_at
-    LIMIT :limit
+    LIMIT (SELECT CAST(:limit AS bigint))
     FOR UPDATE SKIP LOCKED
 )
 UPDATE mainspring.jobs
@@ -63,5 +64,11 @@ LIMIT :limit;
 -- name: prune_attempts
 WITH {clock}
 SELECT mainspring.drop_day('attempts', CAST((now - CAST(:age AS interval)) AT TIME ZONE 'UTC' AS date))
+FROM clock
+LIMIT :limit;
+
+-- name: prune_logs
+WITH {clock}
+SELECT mainspring.drop_day('logs', CAST((now - CAST(:age AS interval)) AT TIME ZONE 'UTC' AS date))
 FROM clock
 LIMIT :limit;

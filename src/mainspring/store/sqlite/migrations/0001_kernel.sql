@@ -29,6 +29,7 @@ CREATE TABLE mainspring_jobs (
     wish       TEXT CHECK (wish IN ('cancel', 'pause')),
     reason     TEXT,
     error      TEXT,
+    progress   TEXT,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL)
@@ -60,6 +61,7 @@ CREATE TABLE mainspring_jobs_done (
     finished_at INTEGER NOT NULL,
     outcome     TEXT,
     result      TEXT,
+    progress    TEXT,
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) STRICT;
@@ -81,3 +83,16 @@ CREATE TABLE mainspring_attempts (
 ) STRICT;
 
 CREATE INDEX mainspring_attempts_finished ON mainspring_attempts (finished_at);
+
+-- What attempts said.
+CREATE TABLE mainspring_logs (
+    job_id  TEXT NOT NULL,
+    fence   INTEGER NOT NULL,
+    number  INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    level   TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (job_id, fence, number)
+) STRICT;
+
+CREATE INDEX mainspring_logs_at ON mainspring_logs (at);

@@ -1,14 +1,15 @@
 -- Pieces that several queries share; {live} in a query stands for the piece of that name.
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result
+wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-NULL AS wish, reason, error, finished_at, outcome, result
+NULL AS wish, reason, error, finished_at, outcome, result, progress
 
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue
+  AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
   AND EXISTS (
       SELECT 1 FROM mainspring_sessions
       WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease

@@ -7,12 +7,14 @@ SELECT {done}
 FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids));
 
--- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables.
+-- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables; the half that can't
+-- have jobs in the wanted state is not walked at all.
 -- name: page
 SELECT * FROM (
     SELECT {live}
     FROM mainspring_jobs
     WHERE id < coalesce(:before, 'g')
+      AND (:state IS NULL OR :state NOT IN ('succeeded', 'failed', 'cancelled', 'expired'))
       AND (:state IS NULL OR state = :state)
       AND (:queue IS NULL OR queue = :queue)
       AND (:task IS NULL OR task = :task)
@@ -25,6 +27,7 @@ SELECT * FROM (
     SELECT {done}
     FROM mainspring_jobs_done
     WHERE id < coalesce(:before, 'g')
+      AND (:state IS NULL OR :state IN ('succeeded', 'failed', 'cancelled', 'expired'))
       AND (:state IS NULL OR state = :state)
       AND (:queue IS NULL OR queue = :queue)
       AND (:task IS NULL OR task = :task)

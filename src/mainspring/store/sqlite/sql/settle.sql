@@ -5,26 +5,27 @@
 -- REPLACE: a job that was given twice in one batch, or whose id came again after it had finished, must not keep
 -- others from being settled.
 -- name: settle_done
-INSERT INTO temp.settled (place, id, result, error, reason)
+INSERT INTO temp.mainspring_settled (place, id, result, error, reason)
 SELECT job.rowid, job.id, value ->> 1, value ->> 2, value ->> 3
 FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
     ON job.id = told.key AND job.fence = value ->> 0 AND job.state = :source;
 
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-    session, started_at, reason, error, finished_at, outcome, result)
+    session, started_at, reason, error, finished_at, outcome, result, progress)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
-       coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result
-FROM temp.settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
+       coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result,
+       job.progress
+FROM temp.mainspring_settled AS settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
 DELETE FROM mainspring_jobs
-WHERE rowid IN (SELECT place FROM temp.settled);
+WHERE rowid IN (SELECT place FROM temp.mainspring_settled);
 
 SELECT count(*) AS settled, CASE WHEN count(*) <> :expected THEN json_group_array(id) END AS ids
-FROM temp.settled;
+FROM temp.mainspring_settled;
 
-DELETE FROM temp.settled;
+DELETE FROM temp.mainspring_settled;
 
 -- name: settle_again
 SELECT job.id, job.queue, value ->> 2 AS state, job.wish, job.reason AS wished

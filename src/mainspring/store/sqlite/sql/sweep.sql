@@ -61,3 +61,15 @@ WHERE rowid IN (
 
 SELECT changes() AS pruned
 WHERE changes() > 0;
+
+-- name: prune_logs
+DELETE FROM mainspring_logs
+WHERE rowid IN (
+    SELECT rowid
+    FROM mainspring_logs
+    WHERE at < (:now - :age) / 86400000000 * 86400000000
+    LIMIT :limit
+);
+
+SELECT changes() AS pruned
+WHERE changes() > 0;

@@ -1,0 +1,37 @@
+"""Journal: keep what attempts say while they run, and give it back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+from mainspring.model.journal import LogEntry, LogLine, Progress
+from mainspring.store import rows
+from mainspring.store.database import Database, Runner
+
+
+def record(db: Database, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
+    """See `protocol.Journals.record`."""
+    if not lines and not progress:
+        return set()
+    last = {(report.job_id, report.fence): report for report in progress}
+    return db.transact(lambda tx: record_within(tx, lines, last.values()))
+
+
+def record_within(tx: Runner, lines: Sequence[LogLine], progress: Collection[Progress]) -> set[UUID]:
+    """Write both in the transaction *tx*; return the ids of the jobs whose attempt still holds them."""
+    if not lines and not progress:
+        return set()
+    told = {(line.job_id, line.fence) for line in lines} | {(report.job_id, report.fence) for report in progress}
+    held = {job_id for (job_id,) in tx.run("lock_running", attempts=rows.document(told))}
+    if held and lines:
+        tx.run("record_lines", lines=rows.log_lines(lines))
+    if held and progress:
+        tx.run("record_progress", progress=rows.progress(progress))
+    return held
+
+
+def logs(db: Database, job_id: UUID, after: tuple[int, int], limit: int) -> list[LogEntry]:
+    """See `protocol.Journals.logs`."""
+    fence, number = after
+    return [LogEntry(*row) for row in db.read("logs", job_id=job_id, fence=fence, number=number, limit=limit)]
