@@ -3,15 +3,21 @@
 The flow has one word per step in every layer: enqueue → claim → execute → settle → notify, and the sweeps are
 promote, fire, reap, release, alert and prune. Where they live:
 
-    model/   nouns and rules, pure: what may happen to a job
-    store/   everything that touches a database: making it happen
-    cli/     the `mainspring` command
+    model/       nouns and rules, pure: what may happen to a job
+    store/       everything that touches a database: making it happen
+    app.py       the front door: what users write against
+    worker/      claim, execute, settle, and the heartbeat beside them
+    scheduler/   the sweeps
+    cli/         the `mainspring` command
 """
 
+from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.model.job import JobState, Priority
+from mainspring.model.outcome import Snooze
 from mainspring.model.retry import Retry
+from mainspring.worker.context import Context
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["JobState", "MainspringError", "Priority", "Retry", "__version__"]
+__all__ = ["Context", "JobState", "Mainspring", "MainspringError", "Priority", "Retry", "Snooze", "__version__"]

@@ -1,0 +1,144 @@
+"""App: the front door. What users write against."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+from uuid import UUID
+
+from mainspring.client import Client
+from mainspring.clock import Clock
+from mainspring.errors import InvalidValue
+from mainspring.job_handle import JobHandle
+from mainspring.model.job import Job, JobState
+from mainspring.model.task import Registry, Task
+from mainspring.model.text import shortened
+from mainspring.node import Node, NodeSettings, run_until_signalled
+from mainspring.store.protocol import JobFilter
+from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
+from mainspring.twin import twin
+from mainspring.worker.context import Context
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DEFAULT_URL = "sqlite:///mainspring.db"
+
+
+class Mainspring:
+    """An application: its tasks, and the database that keeps their jobs.
+
+    The database is MAINSPRING_URL's unless one is named, and a SQLite file here unless that says otherwise. It is
+    opened when it is first needed, so making an app touches nothing.
+    """
+
+    def __init__(self, url: str | None = None, *, clock: Clock | None = None) -> None:
+        """A *clock* takes the place of the database's own; it is meant for tests."""
+        self.client = Client(url or os.environ.get("MAINSPRING_URL") or DEFAULT_URL, clock=clock)
+        self.tasks = Registry()
+
+    @overload
+    def task(self, handler: Callable[Concatenate[Context, P], Awaitable[R]], /) -> TaskHandle[P, R]: ...
+    @overload
+    def task(self, handler: Callable[Concatenate[Context, P], R], /) -> TaskHandle[P, R]: ...
+    @overload
+    def task(self, handler: Callable[P, Awaitable[R]], /) -> TaskHandle[P, R]: ...
+    @overload
+    def task(self, handler: Callable[P, R], /) -> TaskHandle[P, R]: ...
+    @overload
+    def task(self, /, **policies: Unpack[Policies]) -> TaskDecorator: ...
+
+    def task(self, handler: Callable[..., Any] | None = None, /, **policies: Unpack[Policies]) -> Any:
+        """Make a function a task. It stays an ordinary function when it is called."""
+        if handler is None:
+            return lambda handler: self._register(handler, policies)
+        return self._register(handler, policies)
+
+    def enqueue(
+        self,
+        task: str,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        **wishes: Unpack[Wishes],
+    ) -> JobHandle[Any]:
+        """Enqueue a job of the task with this name.
+
+        Its arguments are checked if the app knows the task. An app that has tasks knows them all; one that has none
+        is a mere sender, and may name any.
+        """
+        known = self.tasks.get(task) if len(self.tasks) else Task(name=task, handler=_sender)
+        return TaskHandle[..., Any](self.client, known).using(**wishes).enqueue(*args, **kwargs or {})
+
+    aenqueue = twin(enqueue)
+
+    def job(self, job_id: UUID | str) -> JobHandle[Any]:
+        """Return a handle for the job with this id, which must exist."""
+        job = self.client.get(_uuid(job_id))
+        return self._handle(job)
+
+    def jobs(
+        self,
+        *,
+        state: JobState | str | None = None,
+        queue: str | None = None,
+        task: str | None = None,
+        key: str | None = None,
+        before: UUID | None = None,
+        limit: int = 50,
+    ) -> list[JobHandle[Any]]:
+        """Return jobs, newest first; pass the last one's id as *before* for the next page."""
+        match = JobFilter(state=None if state is None else JobState(state), queue=queue, task=task, key=key)
+        return [self._handle(job) for job in self.client.page(match, before, limit)]
+
+    @contextmanager
+    def worker(self, **settings: Unpack[NodeSettings]) -> Iterator[Node]:
+        """Work in the background of this process while the block lasts; it ends when what has started is settled."""
+        node = Node(self.client, self.tasks, settings)
+        node.start()
+        try:
+            yield node
+        finally:
+            node.stop()
+
+    def run_worker(self, **settings: Unpack[NodeSettings]) -> None:
+        """Work until SIGTERM or SIGINT, and settle what has started; a second signal stops at once."""
+        run_until_signalled(Node(self.client, self.tasks, settings))
+
+    def close(self) -> None:
+        """Close the database. The app can be used again, which opens it again."""
+        self.client.close()
+
+    def _register(self, handler: Callable[..., Any], policies: Policies) -> TaskHandle[..., Any]:
+        task = make_task(handler, policies)
+        self.tasks.add(task)
+        return TaskHandle(self.client, task)
+
+    def _handle(self, job: Job) -> JobHandle[Any]:
+        result_type = self.tasks.get(job.task).result_type if job.task in self.tasks else Any
+        return JobHandle(self.client, job.id, result_type, job)
+
+
+class TaskDecorator(Protocol):
+    """What `app.task(...)` returns: it keeps the types of the function that it decorates."""
+
+    @overload
+    def __call__(self, handler: Callable[Concatenate[Context, P], Awaitable[R]], /) -> TaskHandle[P, R]: ...
+    @overload
+    def __call__(self, handler: Callable[Concatenate[Context, P], R], /) -> TaskHandle[P, R]: ...
+    @overload
+    def __call__(self, handler: Callable[P, Awaitable[R]], /) -> TaskHandle[P, R]: ...
+    @overload
+    def __call__(self, handler: Callable[P, R], /) -> TaskHandle[P, R]: ...
+
+
+def _sender(*args: object, **kwargs: object) -> Any:
+    """Stands for a handler that only workers know."""
+
+
+def _uuid(job_id: UUID | str) -> UUID:
+    try:
+        return job_id if isinstance(job_id, UUID) else UUID(job_id)
+    except ValueError:
+        raise InvalidValue(f"expected the id of a job, a UUID, got: {shortened(job_id)}") from None

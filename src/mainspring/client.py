@@ -1,0 +1,87 @@
+"""Client: everything that can be done with jobs from outside a worker."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+from mainspring.clock import Clock, SystemClock, microseconds, random_bits
+from mainspring.errors import JobNotFound
+from mainspring.model.ids import IdSource
+from mainspring.model.job import Job, NewJob
+from mainspring.store import Store, open_store
+from mainspring.store.protocol import JobFilter
+
+
+class Client:
+    """A lazily opened store, with ids and handles for its jobs. Safe from any thread, and across forks."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
+        self.url = url
+        self._teller = clock
+        self._clock = SystemClock()
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._pid = os.getpid()
+        self._ids = IdSource(lambda: microseconds(self._clock.now()) // 1000, random_bits)
+
+    @property
+    def store(self) -> Store:
+        """The store, opened by whoever asks first; a forked child gets one of its own."""
+        with self._lock:
+            if self._store is None or self._pid != os.getpid():
+                self._pid = os.getpid()
+                self._store = open_store(self.url, clock=self._teller)
+            return self._store
+
+    @property
+    def given_clock(self) -> Clock | None:
+        """The clock that takes the place of the database's own, if there is one."""
+        return self._teller
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that takes the place of the database's own, or else this machine's."""
+        return self._teller or self._clock
+
+    @contextmanager
+    def redirect(self, url: str, clock: Clock | None = None) -> Iterator[None]:
+        """Use another database while the block lasts, in all threads and for all handles of this client; for tests."""
+        with self._lock:
+            before = self.url, self._teller, self._store, self._pid
+            self.url, self._teller, self._store = url, clock, None
+        try:
+            yield
+        finally:
+            with self._lock:
+                opened = self._store
+                self.url, self._teller, self._store, self._pid = before
+            if opened is not None:
+                opened.close()
+
+    def new_ids(self, count: int) -> list[UUID]:
+        with self._lock:
+            return self._ids.many(count)
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
+        """Store *jobs*, all or none, and return for each the id of the job that stands for it."""
+        return self.store.enqueue(jobs)
+
+    def get(self, job_id: UUID) -> Job:
+        """Return the job as it is now."""
+        found = self.store.get([job_id]).get(job_id)
+        if found is None:
+            raise JobNotFound(job_id)
+        return found
+
+    def page(self, match: JobFilter, before: UUID | None, limit: int) -> list[Job]:
+        return self.store.page(match, before=before, limit=limit)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None

@@ -1,0 +1,129 @@
+"""A job as its caller sees it."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, cast
+from uuid import UUID
+
+import msgspec
+
+from mainspring.client import Client
+from mainspring.clock import SystemClock
+from mainspring.errors import JobFailed, JobNotFound, ResultNotReady
+from mainspring.explain import Reason, explain
+from mainspring.model.attempt import Attempt
+from mainspring.model.duration import Duration, duration
+from mainspring.model.job import Job, JobState
+from mainspring.model.journal import LogEntry
+from mainspring.model.payload import convert
+from mainspring.twin import twin
+
+R_co = TypeVar("R_co", covariant=True)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
+
+
+class JobHandle(Generic[R_co]):
+    """A job, seen from outside. Each call has an awaitable twin whose name begins with `a`."""
+
+    def __init__(self, client: Client, job_id: UUID, result_type: Any = Any, seen: Job | None = None) -> None:
+        self._client = client
+        self._result_type = result_type
+        self._seen = seen
+        self.id = job_id
+
+    def __repr__(self) -> str:
+        return f"<job {self.id}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JobHandle) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def state(self) -> JobState:
+        """The state it is in now: every look asks the database."""
+        return self.refresh().state
+
+    @property
+    def snapshot(self) -> Job:
+        """The job as it was when it was last looked at, with all its fields."""
+        return self._seen or self.refresh()
+
+    def refresh(self) -> Job:
+        """Look at the job again, and return it as it is."""
+        self._seen = self._client.get(self.id)
+        return self._seen
+
+    def result(self, timeout: Duration | None = None) -> R_co:
+        """Wait until the job has finished, and return what its handler returned.
+
+        Raises JobFailed when it ended in another way, and ResultNotReady, a TimeoutError, after *timeout*.
+        """
+        job = self._wait(None if timeout is None else duration(timeout, "timeout").total_seconds())
+        if job.state is not JobState.SUCCEEDED:
+            raise JobFailed(job.id, job.state, job.failure.message if job.failure else job.reason)
+        value = msgspec.json.decode(job.result or "null")
+        return cast("R_co", convert(value, self._result_type, "the result"))
+
+    def cancel(self, reason: str | None = None) -> JobState:
+        """Cancel it: at once when it waits, by asking its worker when it runs. Returns the state it is in then."""
+        return self._controlled(self._client.store.cancel([self.id], reason))
+
+    def pause(self, reason: str | None = None) -> JobState:
+        """Hold it until `resume`: at once when it waits, by asking its worker when it runs."""
+        return self._controlled(self._client.store.pause([self.id], reason))
+
+    def resume(self) -> JobState:
+        """Let it go on at its due time."""
+        return self._controlled(self._client.store.resume([self.id]))
+
+    def replay(self, reason: str | None = None) -> JobState:
+        """Run it again if it failed, expired or was cancelled, with fresh counters; its history is kept."""
+        return self._controlled(self._client.store.replay([self.id], reason))
+
+    def attempts(self) -> list[Attempt]:
+        """Return its attempts, oldest first."""
+        return self._client.store.attempts(self.id)
+
+    def logs(self) -> list[LogEntry]:
+        """Return what its attempts have logged, oldest first."""
+        lines: list[LogEntry] = []
+        while page := self._client.store.logs(self.id, after=(lines[-1].fence, lines[-1].number) if lines else (0, 0)):
+            lines += page
+        return lines
+
+    def explain(self) -> list[Reason]:
+        """Return every reason why it does not run, the first to lift first; nothing when it may run or has."""
+        return explain(self._client.store, self.refresh())
+
+    arefresh = twin(refresh)
+    aresult = twin(result)
+    acancel = twin(cancel)
+    apause = twin(pause)
+    aresume = twin(resume)
+    areplay = twin(replay)
+    aattempts = twin(attempts)
+    alogs = twin(logs)
+    aexplain = twin(explain)
+
+    def _controlled(self, states: dict[UUID, JobState]) -> JobState:
+        if self.id not in states:
+            raise JobNotFound(self.id)
+        return states[self.id]
+
+    def _wait(self, seconds: float | None) -> Job:
+        """Look until the job has finished: soon at first, then less and less often."""
+        clock = SystemClock()
+        give_up = None if seconds is None else clock.steady() + seconds
+        pause = _FIRST_PAUSE
+        while True:
+            job = self.refresh()
+            if job.state.final:
+                return job
+            left = pause if give_up is None else give_up - clock.steady()
+            if left <= 0:
+                raise ResultNotReady(job.id, job.state)
+            clock.sleep(min(pause, left))
+            pause = min(_LONGEST_PAUSE, pause * 1.3)

@@ -1,0 +1,119 @@
+"""A node: what one process does for the fleet, which is to work and to sweep."""
+
+from __future__ import annotations
+
+import logging
+import math
+import signal
+import threading
+from collections.abc import Mapping
+from typing import TypedDict
+from uuid import UUID
+
+from mainspring.client import Client
+from mainspring.errors import InvalidValue
+from mainspring.model.duration import Duration, duration
+from mainspring.model.session import DEFAULT_LEASE
+from mainspring.model.task import Registry
+from mainspring.scheduler import Scheduler
+from mainspring.store import Store, open_store
+from mainspring.worker.worker import Settings, Worker
+
+log = logging.getLogger("mainspring.worker")
+
+
+class NodeSettings(TypedDict, total=False):
+    """How a node works. It serves the queues of its tasks unless it is told which, and by what weight."""
+
+    concurrency: int
+    queues: Mapping[str, int]
+    lease: Duration
+    grace: Duration
+
+
+class Node:
+    """A worker and a scheduler on the threads of this process."""
+
+    def __init__(self, client: Client, tasks: Registry, settings: NodeSettings) -> None:
+        lease = duration(settings.get("lease", DEFAULT_LEASE), "lease")
+        grace = settings.get("grace")
+        self._grace = math.inf if grace is None else duration(grace, "grace").total_seconds()
+        self._settings = Settings(
+            queues=settings.get("queues") or dict.fromkeys(sorted({task.queue for task in tasks}) or ["default"], 1),
+            url=client.url,
+            concurrency=_concurrency(settings.get("concurrency", 8)),
+            lease=lease,
+        )
+        self._client = client
+        self._tasks = tasks
+        self._stores: list[Store] = []
+        self.worker: Worker | None = None
+        self._scheduler: Scheduler | None = None
+
+    def start(self) -> None:
+        """Begin to work, on threads of its own."""
+        store, beats = self._open_stores()
+        scheduler = self._scheduler = Scheduler(store)
+        self.worker = Worker(store, beats, self._tasks, self._settings, self._new_id, scheduler.heard)
+        self.worker.start()
+        scheduler.start()
+
+    def stop(self) -> bool:
+        """Let what has started end, and stop; return whether all of it was settled."""
+        assert self.worker is not None
+        assert self._scheduler is not None
+        settled = self.worker.stop(self._grace)
+        self._scheduler.close()
+        for store in self._stores:
+            store.close()
+        return settled
+
+    def _open_stores(self) -> tuple[Store, Store]:
+        """Return the store to work with and the one for beats.
+
+        On SQLite, which has one writer at a time, both are the app's own, so that a job enqueued in this process is
+        heard of at once. On PostgreSQL each has connections of its own: no flood of jobs makes a beat wait.
+        """
+        if self._client.url.startswith("sqlite"):
+            return self._client.store, self._client.store
+        return self._open(), self._open(self._settings.lease.total_seconds() / 3)
+
+    def stop_now(self) -> None:
+        """Cut `stop` short."""
+        if self.worker is not None:
+            self.worker.stop_now()
+
+    def _new_id(self) -> UUID:
+        (made,) = self._client.new_ids(1)
+        return made
+
+    def _open(self, deadline: float = 15) -> Store:
+        store = open_store(self._client.url, clock=self._client.given_clock, deadline=deadline)
+        self._stores.append(store)
+        return store
+
+
+def run_until_signalled(node: Node) -> None:
+    """Run *node* until SIGTERM or SIGINT; a second signal cuts the stopping short."""
+    asked = threading.Event()
+
+    def ask() -> None:
+        if asked.is_set():
+            node.stop_now()
+        asked.set()
+
+    before = {number: signal.signal(number, lambda *_: ask()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        node.start()
+        asked.wait()
+        log.info("stopping: what has started may end; another signal stops at once")
+        node.stop()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _concurrency(wanted: int) -> int:
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted <= 10_000:
+        raise InvalidValue(f"expected concurrency to be a whole number from 1 to 10,000, got: {wanted!r}")
+    return wanted

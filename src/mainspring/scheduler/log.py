@@ -1,0 +1,5 @@
+"""Where the sweeps log."""
+
+import logging
+
+log = logging.getLogger("mainspring.scheduler")

@@ -1,0 +1,115 @@
+"""Claim: keep an executor supplied, with no more than it can use soon."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from mainspring.clock import Clock
+from mainspring.errors import StoreError
+from mainspring.model.lifecycle import MAX_LOSSES
+from mainspring.model.task import Task
+from mainspring.service import Loop
+from mainspring.store import Store
+from mainspring.worker.executors.executor import Executor
+from mainspring.worker.executors.references import importable
+from mainspring.worker.held import Held
+from mainspring.worker.pace import Pace
+from mainspring.worker.queues import Queues
+from mainspring.worker.session import WorkerSession
+
+POLL = 1.0
+"""Seconds between looks when nothing was heard: a wake is a hint that may get lost."""
+
+BATCH = 500
+_PAUSE = 0.5
+_STALLED = 5.0
+"""Looks within which what was taken ahead should start."""
+
+log = logging.getLogger("mainspring.worker")
+
+
+@dataclass(frozen=True)
+class Lane:
+    """An executor, the tasks that it runs, and the pace at which it does."""
+
+    executor: Executor
+    tasks: Mapping[str, Task]
+    pace: Pace
+    isolate: Executor | None = None  # for jobs that may be what killed their workers
+
+
+class Claimer:
+    """Claims for one lane."""
+
+    def __init__(
+        self,
+        store: Store,
+        session: WorkerSession,
+        lane: Lane,
+        queues: Queues,
+        clock: Clock,
+        give_back: Callable[[list[Held]], None],
+    ) -> None:
+        self._store = store
+        self._session = session
+        self._lane = lane
+        self._queues = queues
+        self._clock = clock
+        self._give_back = give_back
+        self._polled_at = clock.steady()
+        self._waiting = 0
+        self.loop = Loop("claim", self._claim)
+
+    def heard(self, topics: Iterable[str]) -> None:
+        """Take note that these queues may have jobs. Called by any thread."""
+        self._queues.heard(topics)
+        self.loop.wake()
+
+    def _claim(self) -> float:
+        if self._clock.steady() - self._polled_at >= POLL:
+            self._poll()
+        try:
+            return 0 if self._claim_some() else POLL
+        except StoreError as error:
+            log.warning("can't claim, trying on: %s", error)
+            return _PAUSE
+
+    def _poll(self) -> None:
+        self._polled_at = self._clock.steady()
+        self._queues.heard(self._queues.names)
+        before, self._waiting = self._waiting, self._lane.executor.waiting
+        if self._waiting > _STALLED * max(0, before - self._waiting):
+            self._return_stalled()
+
+    def _claim_some(self) -> bool:
+        """Claim from the next queue, if there is room; return whether to look again at once."""
+        room = min(BATCH, self._lane.executor.room)
+        turn = self._queues.turn(room) if room > 0 and self._lane.tasks and self._session.alive else None
+        if turn is None:
+            return False
+        queue, limit = turn
+        session, begun = self._session.id, self._clock.steady()
+        jobs = self._store.claim(session, queue, limit, self._lane.tasks)
+        self._lane.pace.claim_took(self._clock.steady() - begun)
+        self._queues.got(queue, limit, len(jobs))
+        taken = [Held(job, self._lane.tasks[job.task]) for job in jobs]
+        # Held first and looked at second: a lease that is lost in between ends all that is held.
+        self._session.holding.add(taken)
+        if taken and self._session.alive and self._session.id == session:
+            self._start(taken)
+        return True
+
+    def _start(self, taken: list[Held]) -> None:
+        suspects = [held for held in taken if held.job.losses >= MAX_LOSSES - 1 and importable(held.task)]
+        if suspects and self._lane.isolate is not None:
+            self._lane.isolate.put(suspects)
+            taken = [held for held in taken if held not in suspects]
+        self._lane.executor.put(taken)
+
+    def _return_stalled(self) -> None:
+        """Give back what was taken ahead of jobs that have turned slow, so that another worker can start it."""
+        self._lane.pace.stalled()
+        self._give_back(self._lane.executor.take_back())
+        self._waiting = 0

@@ -1,0 +1,1 @@
+"""What runs handlers: threads, coroutines on one loop, and processes."""

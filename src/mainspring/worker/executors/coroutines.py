@@ -1,0 +1,113 @@
+"""Handlers that are coroutine functions, thousands at once on one loop in one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+from mainspring.model.outcome import Outcome
+from mainspring.worker.execute import call, ending, success
+from mainspring.worker.executors.executor import Host
+from mainspring.worker.held import Held
+
+_FAREWELL = 1.0
+
+
+class CoroutineExecutor:
+    """A loop that runs up to *slots* attempts side by side. What it is given starts at once."""
+
+    def __init__(self, slots: int, host: Host) -> None:
+        self._slots = slots
+        self._host = host
+        self._running: dict[Held, asyncio.Task[None]] = {}
+        self._put = 0
+        self._started = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._making = threading.Lock()
+
+    @property
+    def room(self) -> int:
+        return self._slots - len(self._running) - self.waiting
+
+    @property
+    def waiting(self) -> int:
+        return self._put - self._started
+
+    def put(self, taken: Sequence[Held]) -> None:
+        self._put += len(taken)
+        self._running_loop().call_soon_threadsafe(self._start, taken)
+
+    def take_back(self) -> list[Held]:
+        return []
+
+    def abandon(self, held: Held) -> None:
+        self._running.pop(held, None)
+        self._host.hungry()
+
+    def close(self) -> None:
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(2 * _FAREWELL)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._making:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=self._run_loop, args=(self._loop,), name="mainspring-loop", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+    def _run_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            loop.run_forever()
+            # What did not end when it was told to is told once more, by the end of its loop.
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            if left:
+                loop.run_until_complete(asyncio.wait(left, timeout=_FAREWELL))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            loop.close()
+
+    def _start(self, taken: Sequence[Held]) -> None:
+        assert self._loop is not None
+        for held in taken:
+            self._running[held] = self._loop.create_task(self._run(held))
+        self._started += len(taken)
+
+    async def _run(self, held: Held) -> None:
+        outcome = await self._attempt(held)
+        self._running.pop(held, None)
+        self._host.ended(held, outcome)
+        self._host.hungry()
+
+    async def _attempt(self, held: Held) -> Outcome | None:
+        task = held.task
+        held.interrupt = lambda stop: self._interrupt(held) if stop is not None else None
+        if task.timeout is not None:
+            self._host.watch.begin(held)
+        try:
+            held.check()
+            if held.job.losses:
+                await asyncio.to_thread(self._host.charge, held)
+            result = await call(task, held.job.payload, self._host.context(held) if task.context else None)
+        except asyncio.CancelledError as error:
+            return ending(task, held.stop or error, held.stop)
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the loop goes on
+            return ending(task, error, held.stop)
+        finally:
+            held.interrupt = None
+            if task.timeout is not None:
+                self._host.watch.end(held)
+        return success(task, result)
+
+    def _interrupt(self, held: Held) -> None:
+        """Cancel the attempt's coroutine. Called by any thread."""
+        running = self._running.get(held)
+        if running is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(running.cancel)

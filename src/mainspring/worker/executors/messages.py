@@ -1,0 +1,129 @@
+"""What a worker and its child processes say to each other: JSON in frames, each with its length in front."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+
+from mainspring.errors import CancelRequested, LeaseLost, TimeExpired, WorkerStopped
+from mainspring.model.job import Job
+from mainspring.model.journal import LogLine, Progress
+from mainspring.model.outcome import (
+    Cancelled,
+    Failed,
+    Lost,
+    Outcome,
+    Paused,
+    Returned,
+    Snoozed,
+    Succeeded,
+    TimedOut,
+)
+from mainspring.worker.executors.references import Reference
+
+_OUTCOMES: dict[str, type[Outcome]] = {
+    kind.name: kind for kind in (Succeeded, Failed, TimedOut, Snoozed, Cancelled, Paused, Lost, Returned)
+}
+_STOPS: dict[str, type[BaseException]] = {
+    kind.__name__: kind for kind in (CancelRequested, TimeExpired, WorkerStopped, LeaseLost)
+}
+_HEAD = 4
+
+
+class Setup(msgspec.Struct, frozen=True, tag=True):
+    """The first message to a child: its database, and how many bytes of memory it may use."""
+
+    url: str
+    memory: int | None
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """An attempt for the child to make, with what it needs to know of the task."""
+
+    job: Job
+    handler: Reference
+    context: str | None
+    timeout: timedelta | None
+    retry_on: list[Reference]
+    retry_never: list[Reference]
+
+
+class Stop(msgspec.Struct, frozen=True, tag=True):
+    """The attempt should end, and why."""
+
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, stop: BaseException) -> Stop:
+        return cls(type(stop).__name__, str(stop))
+
+    def exception(self) -> BaseException:
+        """Return what is raised in the handler."""
+        return _STOPS[self.kind](self.message)
+
+
+class Begun(msgspec.Struct, frozen=True, tag=True):
+    """The handler was found, and is called now."""
+
+
+class Logged(msgspec.Struct, frozen=True, tag=True):
+    line: LogLine
+
+
+class Progressed(msgspec.Struct, frozen=True, tag=True):
+    progress: Progress
+
+
+class Settled(msgspec.Struct, frozen=True, tag=True):
+    """The handler committed the job's success together with its own rows."""
+
+
+class Ended(msgspec.Struct, frozen=True, tag=True):
+    """The attempt is over. After its `last`, a child takes no other."""
+
+    kind: str | None
+    content: msgspec.Raw
+    last: bool
+
+    @classmethod
+    def with_outcome(cls, outcome: Outcome | None, *, last: bool) -> Ended:
+        return cls(outcome.name if outcome is not None else None, msgspec.Raw(msgspec.json.encode(outcome)), last)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the attempt came to; None when it can't be recorded."""
+        return None if self.kind is None else msgspec.json.decode(self.content, type=_OUTCOMES[self.kind])
+
+
+ToChild = Setup | Begin | Stop
+FromChild = Begun | Logged | Progressed | Settled | Ended
+
+to_child: msgspec.json.Decoder[ToChild] = msgspec.json.Decoder(ToChild)
+from_child: msgspec.json.Decoder[FromChild] = msgspec.json.Decoder(FromChild)
+
+
+def frame(message: ToChild | FromChild) -> bytes:
+    """Return *message* as it travels."""
+    data = msgspec.json.encode(message)
+    return len(data).to_bytes(_HEAD) + data
+
+
+class Frames:
+    """Puts the messages in a stream of bytes together again."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the messages that *data* completes."""
+        self._rest += data
+        found = []
+        while len(self._rest) >= _HEAD:
+            end = _HEAD + int.from_bytes(self._rest[:_HEAD])
+            if len(self._rest) < end:
+                break
+            found.append(bytes(self._rest[_HEAD:end]))
+            del self._rest[:end]
+        return found

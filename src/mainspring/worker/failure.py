@@ -1,0 +1,82 @@
+"""What is kept of an exception."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from pathlib import Path
+from types import CodeType, TracebackType
+
+from mainspring.model.fingerprint import fingerprint
+from mainspring.model.outcome import Failure
+from mainspring.model.text import cut
+
+_OURS = str(Path(__file__).parents[1])
+_LIBRARIES = tuple({_OURS, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))})
+_LONGEST = 20_000
+_DEEPEST = 50
+
+
+def failure_of(error: BaseException, task: str) -> Failure:
+    """Return what is kept of *error*, whatever it does when it is asked about itself."""
+    kind, message = _kind(error), _message(error)
+    return Failure(
+        type=kind,
+        message=message,
+        traceback=_traceback(error, kind, message),
+        fingerprint=fingerprint(task, kind, message, _where(error.__traceback__)),
+    )
+
+
+def _kind(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return cut(str(error), _LONGEST)
+    except Exception:  # noqa: BLE001 - a __str__ that fails must not hide that there was an error
+        return f"an exception of type {type(error).__qualname__} that can't be shown"
+
+
+def _traceback(error: BaseException, kind: str, message: str) -> str:
+    """Return the traceback without our own frames on top, and with each message as it is kept."""
+    try:
+        lines = traceback.format_tb(_beyond_ours(error.__traceback__), limit=-_DEEPEST)
+        causes = _causes(error)
+    except Exception:  # noqa: BLE001 - half a record beats none
+        lines, causes = [], ""
+    return f"{causes}Traceback (most recent call last):\n{''.join(lines)}{kind}: {message}"
+
+
+def _causes(error: BaseException) -> str:
+    """Return the exceptions that led to *error*, oldest first, each in one line."""
+    found: list[str] = []
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    while cause is not None and len(found) < _DEEPEST:
+        found.append(f"{_kind(cause)}: {_message(cause)}\n\nwhich led to:\n\n")
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return "".join(reversed(found))
+
+
+def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        trace = trace.tb_next
+    return trace
+
+
+def _where(trace: TracebackType | None) -> str:
+    """Return the deepest place in the user's own code; a library's place says little about the cause."""
+    deepest, own = "", ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        deepest = _place(code, trace)
+        if not code.co_filename.startswith(_LIBRARIES):
+            own = deepest
+        trace = trace.tb_next
+    return own or deepest
+
+
+def _place(code: CodeType, trace: TracebackType) -> str:
+    return f"{trace.tb_frame.f_globals.get('__name__', '?')}.{code.co_qualname}"

@@ -1,0 +1,81 @@
+"""Heartbeat: renew the lease, hear of wishes, and compare notes with the database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from uuid import UUID
+
+from mainspring.clock import Clock
+from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, StoreError
+from mainspring.model.job import Wish
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Returned
+from mainspring.model.session import Beat
+from mainspring.service import Loop
+from mainspring.store import Store
+from mainspring.worker.session import WorkerSession
+
+log = logging.getLogger("mainspring.worker")
+
+
+class Heartbeat:
+    """Beats on a thread and a store of its own: no flood of jobs makes it wait for a connection."""
+
+    def __init__(self, store: Store, session: WorkerSession, clock: Clock, renewed: Callable[[], None]) -> None:
+        self._store = store
+        self._session = session
+        self._clock = clock
+        self._renewed = renewed
+        self._astray: Mapping[UUID, int] = {}
+        self.loop = Loop("heartbeat", self._beat_patiently)
+
+    def _beat_patiently(self) -> float:
+        try:
+            self._beat()
+        except StoreError as error:
+            log.warning("can't renew the lease, trying on: %s", error)
+            return self._session.beat_every / 10
+        return self._session.beat_every
+
+    def _beat(self) -> None:
+        if not self._session.alive:
+            self._session.open()
+            self._renewed()
+            return
+        session, sent = self._session.id, self._clock.steady()
+        beat = self._store.beat(session, self._session.holding.fences())
+        if not beat.alive:
+            self._session.lose("the database had ended the lease, perhaps because this process had stood still")
+            self._session.open()
+            self._renewed()
+            return
+        self._session.renewed(session, sent)
+        self._hear(beat)
+        self._give_back_strays(beat.strays)
+
+    def _hear(self, beat: Beat) -> None:
+        for one in self._session.holding.all():
+            if isinstance(one.stop, PauseRequested) and one.job.id not in beat.wishes:
+                one.go_on()  # resumed before it had stopped
+        for job_id, wish in beat.wishes.items():
+            held = self._session.holding.get(job_id)
+            if held is not None:
+                held.end(CancelRequested("cancelled") if wish is Wish.CANCEL else PauseRequested("paused"))
+        for job_id, fence in beat.lost.items():
+            held = self._session.holding.get(job_id)
+            # It may have been settled, and even claimed anew, while the beat was on its way.
+            if held is not None and held.job.fence == fence and not held.settled:
+                held.end(LeaseLost(f"job {job_id} is no longer ours"))
+
+    def _give_back_strays(self, strays: Mapping[UUID, int]) -> None:
+        """Give back what the database thinks is ours and we know nothing of: the reply to its claim was lost.
+
+        Seen in two beats in a row: what was just claimed or settled may look astray in one.
+        """
+        twice = [job_id for job_id, fence in strays.items() if self._astray.get(job_id) == fence]
+        self._astray = strays
+        if twice:
+            jobs = self._store.get(twice).values()
+            mine = [job for job in jobs if job.fence == strays[job.id] and job.session == self._session.id]
+            self._store.settle([settle(job, Returned()) for job in mine if not job.state.final])

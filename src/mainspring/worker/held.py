@@ -1,0 +1,78 @@
+"""What a worker session holds: jobs claimed and not yet settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from mainspring.errors import LeaseLost
+from mainspring.model.job import Job
+from mainspring.model.task import Task
+
+
+class Held:
+    """One claimed job on its way through the worker.
+
+    `stop` is why its attempt should end before the handler returns; None while it may go on. It is set by the
+    heartbeat, the watch and the drain, and read by the handler's context. While its attempt is `frozen`, it stands
+    still, and waiting for its end is in vain.
+    """
+
+    __slots__ = ("frozen", "interrupt", "job", "settled", "stop", "task")
+
+    def __init__(self, job: Job, task: Task) -> None:
+        self.job = job
+        self.task = task
+        self.stop: BaseException | None = None
+        self.settled = False
+        self.frozen = False
+        # Told by the executor once the attempt runs, if it has a stronger means than asking. None says to go on.
+        self.interrupt: Callable[[BaseException | None], None] | None = None
+
+    def check(self) -> None:
+        """Raise what the attempt should end for, if there is anything."""
+        if self.stop is not None:
+            raise self.stop
+
+    def end(self, stop: BaseException) -> None:
+        """Ask the attempt to end because of *stop*; the first reason stays, unless the lease is lost."""
+        if self.stop is None or isinstance(stop, LeaseLost):
+            self.stop = stop
+        self._tell(stop)
+
+    def go_on(self) -> None:
+        """Take the reason back."""
+        self.stop = None
+        self._tell(None)
+
+    def _tell(self, stop: BaseException | None) -> None:
+        interrupt = self.interrupt  # read once: the attempt may end meanwhile
+        if interrupt is not None:
+            interrupt(stop)
+
+
+class Holding:
+    """All that the session holds, by job id. Each call is one operation on a dict, so threads need no lock."""
+
+    def __init__(self) -> None:
+        self._held: dict[UUID, Held] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, taken: Iterable[Held]) -> None:
+        self._held.update({held.job.id: held for held in taken})
+
+    def drop(self, held: Held) -> None:
+        """Forget *held*, unless the job has been claimed anew since."""
+        if self._held.get(held.job.id) is held:
+            self._held.pop(held.job.id, None)
+
+    def get(self, job_id: UUID) -> Held | None:
+        return self._held.get(job_id)
+
+    def all(self) -> list[Held]:
+        return list(self._held.values())
+
+    def fences(self) -> dict[UUID, int]:
+        return {job_id: held.job.fence for job_id, held in list(self._held.items())}

@@ -1,0 +1,147 @@
+"""Settle: write what became of jobs, in groups that form by themselves.
+
+A settlement goes out at once when none is in flight; what finishes meanwhile forms the next batch. So a lone job
+settles immediately, and a flood needs few commits, without any timer.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from uuid import UUID
+
+from mainspring.clock import Clock
+from mainspring.errors import LeaseLost, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from mainspring.model.journal import LogLine, Progress
+from mainspring.model.lifecycle import Settlement, settle
+from mainspring.model.outcome import Failed
+from mainspring.service import Loop
+from mainspring.store import Store
+from mainspring.worker.failure import failure_of
+from mainspring.worker.held import Held, Holding
+
+BATCH = 500
+_FLUSH = 5.0
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
+_PASSING = (StoreUnavailable, StoreFull, StoreReadOnly)
+"""What may cure itself: the answer is to try again, for as long as it takes."""
+
+log = logging.getLogger("mainspring.worker")
+
+Ended = tuple[Held, Settlement]
+T = TypeVar("T")
+
+
+class Settler:
+    """Writes settlements, and before them what the attempts had to say."""
+
+    def __init__(self, store: Store, holding: Holding, clock: Clock) -> None:
+        self._store = store
+        self._holding = holding
+        self._clock = clock
+        self._ended: deque[Ended] = deque()
+        self._entries: deque[LogLine | Progress] = deque()
+        self._writing = False
+        self._giving_up = threading.Event()
+        self.loop = Loop("settle", self._write)
+
+    def put(self, held: Held, settlement: Settlement) -> None:
+        """Have *settlement* written. Called by any thread."""
+        self._ended.append((held, settlement))
+        self.loop.wake()
+
+    def record(self, entry: LogLine | Progress) -> None:
+        """Have *entry* written, before any settlement that is put later. Called by any thread."""
+        self._entries.append(entry)
+        self.loop.wake()
+
+    def flush(self) -> None:
+        """Wait until what was recorded so far is written, for a while at most."""
+        give_up = self._clock.steady() + _FLUSH
+        while (self._entries or self._writing) and self._clock.steady() < give_up:
+            self._clock.sleep(0.0005)
+
+    def finish(self, timeout: float) -> bool:
+        """Write what is left, for at most *timeout* seconds; return whether all of it was written."""
+        give_up = self._clock.steady() + timeout
+        while (unwritten := self._writing or self._ended or self._entries) and self._clock.steady() < give_up:
+            self._clock.sleep(0.005)
+        self._giving_up.set()
+        self.loop.close(timeout=1)
+        return not unwritten
+
+    def _write(self) -> float:
+        self._writing = True
+        try:
+            # Taken in this order: an entry is put before the settlement of its attempt.
+            ended = _take(self._ended, BATCH)
+            self._record(_take(self._entries, len(self._entries)))
+            self._settle(ended)
+        finally:
+            self._writing = False
+        return 0 if self._ended or self._entries else math.inf
+
+    def _settle(self, batch: list[Ended]) -> None:
+        if not batch:
+            return
+        try:
+            settled = self._patiently(lambda: self._store.settle([settlement for _, settlement in batch]))
+        except StoreError as error:
+            self._settle_alone(batch, error)
+            return
+        if settled is None:
+            return
+        for held, settlement in batch:
+            self._holding.drop(held)
+            if settlement.job_id not in settled:
+                log.warning("job %s was no longer ours; what became of it here is not recorded", settlement.job_id)
+
+    def _settle_alone(self, batch: list[Ended], error: StoreError) -> None:
+        """Settle one by one what could not be settled together, and fail what can't be settled as it is."""
+        if len(batch) > 1:
+            for ended in batch:
+                self._settle([ended])
+            return
+        ((held, settlement),) = batch
+        log.error("what became of job %s can't be stored: %s", held.job.id, error)
+        if settlement.failure is None:
+            self._settle([(held, settle(held.job, Failed(failure_of(error, held.task.name), retryable=False)))])
+        else:
+            self._holding.drop(held)  # the next beats find it astray, and give it back
+
+    def _record(self, entries: Sequence[LogLine | Progress]) -> None:
+        if not entries:
+            return
+        lines = [entry for entry in entries if isinstance(entry, LogLine)]
+        latest = {entry.job_id: entry for entry in entries if isinstance(entry, Progress)}
+        try:
+            kept = self._patiently(lambda: self._store.record(lines, list(latest.values())))
+        except StoreError as error:
+            log.error("what %d jobs logged can't be stored: %s", len({entry.job_id for entry in entries}), error)  # noqa: TRY400
+            return
+        if kept is None:
+            return
+        for entry in entries:
+            held = self._holding.get(entry.job_id)
+            if entry.job_id not in kept and held is not None and held.job.fence == entry.fence:
+                held.end(LeaseLost(f"another worker may hold job {entry.job_id} by now"))
+
+    def _patiently(self, write: Callable[[], set[UUID]]) -> set[UUID] | None:
+        """Return what *write* returns, tried until it is; None when the worker has given up meanwhile."""
+        pauses = iter(_PAUSES)
+        while True:
+            try:
+                return write()
+            except _PASSING as error:
+                log.warning("can't write what became of jobs, trying on: %s", error)
+            if self._giving_up.wait(next(pauses, _PAUSES[-1])):
+                return None
+
+
+def _take(queue: deque[T], most: int) -> list[T]:
+    """Take up to *most* from the front of *queue*, from which no other thread takes."""
+    return [queue.popleft() for _ in range(min(most, len(queue)))]

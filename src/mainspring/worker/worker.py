@@ -1,0 +1,285 @@
+"""The worker: its parts put together, started and stopped.
+
+    claim    takes jobs from the queues and hands them to an executor
+    execute  runs their handlers: `executors/` in threads, on a loop, in processes
+    settle   writes what became of them
+
+Beside these the heartbeat keeps the lease, the watch ends what takes too long, and a listener says when to look.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from mainspring.clock import Clock, SystemClock
+from mainspring.errors import LeaseLost, StoreError, TimeExpired, WorkerStopped
+from mainspring.model.journal import LogLine, Progress
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Failed, Outcome, Returned, Succeeded, TimedOut
+from mainspring.model.session import DEFAULT_LEASE
+from mainspring.model.task import Executor as Kind
+from mainspring.model.task import Registry
+from mainspring.service import Loop
+from mainspring.store import Store
+from mainspring.store.database import DUE, WISH, Listener
+from mainspring.worker.claim import Claimer, Lane
+from mainspring.worker.context import Context
+from mainspring.worker.executors.coroutines import CoroutineExecutor
+from mainspring.worker.executors.executor import Executor
+from mainspring.worker.executors.processes import ProcessExecutor
+from mainspring.worker.executors.references import check_not_loading
+from mainspring.worker.executors.threads import ThreadExecutor
+from mainspring.worker.failure import failure_of
+from mainspring.worker.heartbeat import Heartbeat
+from mainspring.worker.held import Held
+from mainspring.worker.pace import Pace
+from mainspring.worker.queues import Queues
+from mainspring.worker.session import WorkerSession
+from mainspring.worker.settle import Settler
+from mainspring.worker.watch import Watch
+
+COROUTINES = 1_000
+_LISTEN = 5.0
+_LAST_WRITES = 10.0
+_STOPPING = 2.0
+
+log = logging.getLogger("mainspring.worker")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a worker works. `queues` gives each queue that it serves a weight.
+
+    `url` is where its child processes find the database. A job that may have killed its workers runs in one of its
+    own, with `isolation_memory` bytes at most.
+    """
+
+    queues: Mapping[str, int]
+    url: str
+    concurrency: int = 8
+    lease: timedelta = DEFAULT_LEASE
+    isolation_memory: int = 1024**3
+
+
+class Worker:
+    """One worker in this process. `start` returns at once; `stop` when all is settled."""
+
+    def __init__(
+        self,
+        store: Store,
+        beats: Store,
+        tasks: Registry,
+        settings: Settings,
+        new_id: Callable[[], UUID],
+        heard: Callable[[frozenset[str]], None],
+    ) -> None:
+        """*beats* is the store for the heartbeat. *heard* is told of wakes, for whoever else waits for some."""
+        self._store = store
+        self._clock: Clock = SystemClock()
+        self._settings = settings
+        self._others_heard = heard
+        self.session = WorkerSession(beats, self._clock, new_id, settings.lease)
+        self._settler = Settler(store, self.session.holding, self._clock)
+        self._watch = Watch(self._clock, self.session, self._abandon)
+        self._heartbeat = Heartbeat(beats, self.session, self._clock, renewed=self._watch.loop.wake)
+        self._lanes = self._make_lanes(tasks)
+        self._claimers = [self._claimer(lane) for lane in self._lanes]
+        self._listener: Listener | None = None
+        self._listen = Loop("listen", self._hear)
+        self._stop_now = threading.Event()
+
+    def start(self) -> None:
+        """Open a session and begin to work."""
+        check_not_loading()
+        self.session.open()
+        self._listener = self._store.listen({*self._settings.queues, DUE, WISH})
+        for loop in self._loops():
+            loop.start()
+        log.info("worker %s serves %s", self.session.name, ", ".join(self._settings.queues))
+
+    def stop(self, grace: float = math.inf) -> bool:
+        """Claim no more, let what runs end within *grace* seconds, and return whether all of it was settled.
+
+        What has not ended by then, or when `stop_now` is called, goes back to its queue.
+        """
+        for claimer in self._claimers:
+            claimer.loop.close()
+        self._give_back([held for executor in self._executors() for held in executor.take_back()])
+        self._wait_for_running(self._clock.steady() + grace)
+        self._interrupt_running()
+        settled = self._settler.finish(_LAST_WRITES)
+        self._close()
+        return settled
+
+    def stop_now(self) -> None:
+        """Cut `stop` short: what still runs goes back to its queue."""
+        self._stop_now.set()
+
+    # What executors ask for.
+
+    @property
+    def watch(self) -> Watch:
+        return self._watch
+
+    def hungry(self) -> None:
+        for claimer in self._claimers:
+            claimer.loop.wake()
+
+    def context(self, held: Held) -> Context:
+        timeout = held.task.timeout
+        return Context(held.job, _LocalAttempt(self, held), None if timeout is None else self._clock.now() + timeout)
+
+    def charge(self, held: Held) -> None:
+        if not held.job.losses:
+            return
+        try:
+            ours = self._store.charge(held.job)
+        except StoreError as error:
+            raise WorkerStopped(f"job {held.job.id} can't be started safely: {error}") from error
+        if not ours:
+            raise LeaseLost(f"job {held.job.id} is no longer ours")
+
+    def ended(self, held: Held, outcome: Outcome | None) -> None:
+        if held.settled:
+            return
+        held.settled = True
+        if outcome is None:
+            self.session.holding.drop(held)
+            return
+        retry = held.task.retry
+        again = isinstance(outcome, Failed | TimedOut) and retry.jitter
+        self._settler.put(held, settle(held.job, outcome, retry, random.uniform(0.5, 1.5) if again else 1.0))  # noqa: S311
+
+    def record(self, entry: LogLine | Progress) -> None:
+        self._settler.record(entry)
+
+    def transaction(self, held: Held, result: str, lines: Sequence[LogLine]) -> AbstractContextManager[Any]:
+        self._settler.flush()  # the block may hold the only lock, and ends with a job that can't be written to
+        return self._store.transaction(lambda: settle(held.job, Succeeded(result)), lines)
+
+    def succeeded(self, held: Held) -> None:
+        """Take note that the success of *held* is recorded already."""
+        held.settled = True
+        self.session.holding.drop(held)
+
+    # How it is made, and taken apart.
+
+    def _make_lanes(self, tasks: Registry) -> list[Lane]:
+        slots, url = self._settings.concurrency, self._settings.url
+        isolate = ProcessExecutor(1, self, self._clock, url, self._settings.isolation_memory)
+        threads = Pace(slots)
+        processes = min(slots, os.cpu_count() or 1)
+        return [
+            Lane(ThreadExecutor(slots, self, self._clock, threads), tasks.run_by(Kind.THREAD), threads, isolate),
+            Lane(CoroutineExecutor(COROUTINES, self), tasks.run_by(Kind.COROUTINE), Pace(COROUTINES), isolate),
+            Lane(ProcessExecutor(processes, self, self._clock, url), tasks.run_by(Kind.PROCESS), Pace(processes)),
+        ]
+
+    def _executors(self) -> list[Executor]:
+        own = [lane.executor for lane in self._lanes]
+        shared = {lane.isolate for lane in self._lanes if lane.isolate is not None}
+        return [*own, *shared]
+
+    def _claimer(self, lane: Lane) -> Claimer:
+        return Claimer(self._store, self.session, lane, Queues(self._settings.queues), self._clock, self._give_back)
+
+    def _loops(self) -> list[Loop]:
+        claims = [claimer.loop for claimer in self._claimers]
+        return [self._settler.loop, self._heartbeat.loop, self._watch.loop, *claims, self._listen]
+
+    def _close(self) -> None:
+        for executor in self._executors():
+            executor.close()
+        if self._listener is not None:
+            self._listener.close()
+        for loop in (self._listen, self._heartbeat.loop, self._watch.loop):
+            loop.close(timeout=_LAST_WRITES)
+        with suppress(StoreError):
+            self._store.close_session(self.session.id)
+
+    def _hear(self) -> float:
+        assert self._listener is not None
+        try:
+            topics = self._listener.wait(_LISTEN)
+        except StoreError:
+            return math.inf  # closed: the worker stops
+        if not topics:
+            return 0
+        for claimer in self._claimers:
+            claimer.heard(topics)
+        if WISH in topics:
+            self._heartbeat.loop.wake()
+        self._others_heard(topics)
+        return 0
+
+    # How jobs leave it without having ended by themselves.
+
+    def _give_back(self, unstarted: Iterable[Held]) -> None:
+        for held in unstarted:
+            self.ended(held, Returned())
+
+    def _abandon(self, held: Held) -> None:
+        """Record that *held* timed out, though its handler has not ended and perhaps never will."""
+        for executor in self._executors():
+            executor.abandon(held)
+        stop = held.stop if isinstance(held.stop, TimeExpired) else TimeExpired("the attempt did not end in time")
+        self.ended(held, TimedOut(failure_of(stop, held.task.name)))
+
+    def _running(self) -> list[Held]:
+        return [held for held in self.session.holding.all() if not held.settled]
+
+    def _wait_for_running(self, until: float) -> None:
+        while self._moving() and self._clock.steady() < until and not self._stop_now.wait(0.01):
+            pass
+
+    def _moving(self) -> bool:
+        return any(not held.frozen for held in self._running())
+
+    def _interrupt_running(self) -> None:
+        for held in self._running():
+            held.end(WorkerStopped("the worker stops"))
+        give_up = self._clock.steady() + _STOPPING
+        while self._running() and self._clock.steady() < give_up:
+            self._clock.sleep(0.01)
+        for held in self._running():
+            self.ended(held, Returned())
+
+
+class _LocalAttempt:
+    """The worker's side of a context in the worker's own process."""
+
+    def __init__(self, worker: Worker, held: Held) -> None:
+        self._worker = worker
+        self._held = held
+        self._within: list[LogLine] | None = None
+
+    def stop(self) -> BaseException | None:
+        if self._held.stop is None and not self._worker.session.alive:
+            return LeaseLost(f"the lease under which job {self._held.job.id} ran has ended")
+        return self._held.stop
+
+    def record(self, entry: LogLine | Progress) -> None:
+        if self._within is None:
+            self._worker.record(entry)
+        elif isinstance(entry, LogLine):
+            self._within.append(entry)
+
+    @contextmanager
+    def transaction(self, result: str) -> Iterator[Any]:
+        self._within = []
+        try:
+            with self._worker.transaction(self._held, result, self._within) as connection:
+                yield connection
+        finally:
+            self._within = None
+        self._worker.succeeded(self._held)

@@ -1,0 +1,24 @@
+"""An app on each kind of database in turn, with tasks of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mainspring import Mainspring
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[Mainspring]:
+    made = Mainspring(url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sender(url: str) -> Iterator[Mainspring]:
+    """An app on the same database that has no tasks of its own."""
+    made = Mainspring(url)
+    yield made
+    made.close()

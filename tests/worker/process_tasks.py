@@ -1,0 +1,224 @@
+"""Handlers that a child process can import. They tell the test what they do by files in its folder."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from datetime import date, timedelta
+from pathlib import Path
+
+from mainspring import Context, Mainspring, Snooze
+from mainspring.errors import Stop
+
+FOR_EVER = "1000"
+
+
+class Unlucky(Exception):
+    pass
+
+
+class Hopeless(Unlucky):
+    pass
+
+
+def later(day: date, *, by: timedelta) -> date:
+    return day + by
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+async def pid_later() -> int:
+    await asyncio.sleep(0)
+    return os.getpid()
+
+
+def talk(ctx: Context) -> list[object]:
+    ctx.log("began with %d", 7)
+    ctx.log.warning("half way")
+    ctx.progress(1, 2, "half way")
+    ctx.check()
+    assert ctx.deadline is not None
+    return [str(ctx.job_id), ctx.attempt, ctx.fence]
+
+
+def large(text: str) -> str:
+    return text * 2
+
+
+def boom() -> None:
+    raise ValueError("boom 42")
+
+
+def out_of_luck(*, hope: bool) -> None:
+    raise Unlucky("again") if hope else Hopeless("never again")
+
+
+def leave() -> None:
+    sys.exit("had enough")
+
+
+def snooze(ctx: Context) -> int:
+    if ctx.fence == 1:
+        raise Snooze(0)
+    return ctx.attempt
+
+
+def exit_hard() -> None:
+    os._exit(3)
+
+
+def kill_itself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def grow_and_die() -> None:
+    ballast = bytearray(400_000_000)
+    os.kill(os.getpid(), signal.SIGKILL)
+    ballast.clear()
+
+
+def crash() -> None:
+    ctypes.string_at(0)
+
+
+def fork_and_exit() -> None:
+    """Leave somebody behind who has all that this process had."""
+    if os.fork() == 0:
+        threading.Event().wait()
+    os._exit(3)
+
+
+def start_and_exit(folder: str) -> None:
+    """Leave a program behind."""
+    write(folder, "started", str(subprocess.Popen(["sleep", FOR_EVER]).pid))
+    os._exit(3)
+
+
+def be_deaf_from_now_on() -> int:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return os.getpid()
+
+
+def be_told_to_end() -> str:
+    os.kill(os.getpid(), signal.SIGTERM)
+    return "went on"
+
+
+def meet(folder: str, me: int, others: int) -> int:
+    """Return when the others are here too."""
+    Path(folder, str(me)).touch()
+    while len(list(Path(folder).iterdir())) <= others:
+        pass
+    return os.getpid()
+
+
+def spin(folder: str) -> None:
+    """Run until it is stopped, and write down what stopped it."""
+    atexit.register(write, folder, "left", "in good order")
+    try:
+        write(folder, "started", str(os.getpid()))
+        while True:
+            pass
+    except Stop as stop:
+        write(folder, "stopped", f"{type(stop).__name__}: {stop}")
+        raise
+
+
+def chat(ctx: Context, folder: str) -> None:
+    """Speak without end, so that a stop comes while it does."""
+    write(folder, "started", str(os.getpid()))
+    while True:
+        ctx.log("x" * 9_000)
+
+
+def check(ctx: Context, folder: str) -> None:
+    """Ignore the signal, and heed the check."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    write(folder, "started", str(os.getpid()))
+    while True:
+        ctx.check()
+
+
+def deaf(folder: str) -> None:
+    """Ignore all that can be ignored, and so does what it has started."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with subprocess.Popen(["sleep", FOR_EVER]) as sleeper:
+        write(folder, "started", f"{os.getpid()} {sleeper.pid}")
+        sleeper.wait()
+
+
+async def wait_for_ever(folder: str) -> None:
+    try:
+        write(folder, "started", str(os.getpid()))
+        await asyncio.Event().wait()
+    finally:
+        write(folder, "stopped", "cleaned up")
+
+
+def count(folder: str) -> int:
+    """Count, in a file, until it is enough."""
+    n = 0
+    while not Path(folder, "enough").exists():
+        n += 1
+        write(folder, "counted", f"{os.getpid()} {n}")
+    return os.getpid()
+
+
+def hoard() -> None:
+    """Take all the memory that there is, to the last bit."""
+    kept = []
+    for size in (50_000_000, 1_000_000, 10_000, 1_000):
+        with suppress(MemoryError):
+            while True:
+                kept.append(bytes(size))
+    kept.append(bytes(50_000_000))
+
+
+def write_letter(ctx: Context, text: str) -> str:
+    with ctx.transaction(result=text) as connection:
+        connection.execute(f"INSERT INTO letters VALUES ('{text}')")
+    return "not this"
+
+
+def spoil_letter(ctx: Context) -> None:
+    with ctx.transaction() as connection:
+        connection.execute("INSERT INTO letters VALUES ('spoilt')")
+        raise ValueError("out of ink")
+
+
+def write(folder: str, name: str, text: str) -> None:
+    """Write *text* so that a reader sees all of it or none."""
+    unready = Path(folder, f"{name}.unready")
+    unready.write_text(text)
+    unready.replace(Path(folder, name))
+
+
+def fork(folder: str) -> None:
+    """Leave somebody behind who has all that this process has."""
+    if os.fork() == 0:
+        write(folder, "forked", str(os.getpid()))
+        threading.Event().wait()
+
+
+def address() -> str:
+    """Return the database of an app that names none."""
+    return Mainspring().client.url
+
+
+def work_with(url: str) -> None:
+    """Be a worker whose threads run what may kill it."""
+    app = Mainspring(url)
+    app.task(exit_hard)
+    app.task(pid)
+    app.task(fork)
+    app.task(executor="process")(deaf)
+    app.run_worker(lease="1s")
