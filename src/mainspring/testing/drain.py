@@ -1,0 +1,163 @@
+"""Drain: run what is due in the thread of the test, with no worker, no server and no sleep."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from mainspring.app import Mainspring
+from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, Stop, TimeExpired
+from mainspring.job_handle import JobHandle
+from mainspring.model.job import Job, JobState, Wish
+from mainspring.model.journal import LogLine, Progress
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Outcome, Returned, Succeeded
+from mainspring.model.session import NewSession
+from mainspring.model.task import Executor, Task
+from mainspring.twin import twin
+from mainspring.worker.context import Context
+from mainspring.worker.execute import call, ending, success
+
+_LEASE = timedelta(days=36_525)
+"""Longer than any test moves its clock."""
+
+
+def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
+    """Run everything that is due now, and what becomes due by that; return the jobs that ran, in the order they began.
+
+    Queues come in the order of their names, and jobs within a queue as a worker would take them, one at a time. A job
+    that fails is retried when its time has come: move the clock and drain again. There is no jitter. Handlers
+    of every kind run in this thread. Jobs of tasks that *app* does not know stay where they are.
+
+    What a handler raises becomes the outcome of its attempt, as in a worker; but KeyboardInterrupt, and what a
+    test runner raises to end the test, is passed on. More than *limit* attempts are an AssertionError.
+    """
+    _check_loop(app)
+    store = app.client.store
+    (session,) = app.client.new_ids(1)
+    store.open_session(NewSession(id=session, name="drain", lease=_LEASE))
+    ran: dict[UUID, None] = {}
+    try:
+        for number, job in enumerate(_due(app, session)):
+            attempt = _Attempt(app, job)
+            if number == limit:
+                attempt.settle(Returned())
+                raise AssertionError(_endless(job, limit))
+            ran[job.id] = None
+            _run(attempt)
+    finally:
+        store.close_session(session)
+    return [app.job(job_id) for job_id in ran]
+
+
+adrain = twin(drain)
+
+
+def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
+    """Claim what is due, one by one, until nothing is; what is done about one job may make others due."""
+    store = app.client.store
+    found = True
+    while found:
+        found = False
+        while store.promote().count:
+            pass
+        for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):
+            while jobs := store.claim(session, queue, 1, [task.name for task in app.tasks]):
+                found = True
+                yield from jobs
+
+
+class _Attempt:
+    """The worker's side of a context, without a worker: whether to stop is asked of the database and the clock."""
+
+    def __init__(self, app: Mainspring, job: Job) -> None:
+        self._store = app.client.store
+        self._clock = app.client.clock
+        self.job = job
+        self.task: Task = app.tasks.get(job.task)
+        self.deadline = None if self.task.timeout is None else self._clock.now() + self.task.timeout
+        self._settled = False
+        self._lent = False
+        self._unwritten: list[LogLine | Progress] = []
+
+    def stop(self) -> BaseException | None:
+        if self._settled:
+            return None
+        job = self._store.get([self.job.id]).get(self.job.id)
+        if job is None or job.fence != self.job.fence or job.state is not JobState.RUNNING:
+            return LeaseLost(f"job {self.job.id} is no longer ours")
+        if job.wish is not None:
+            return CancelRequested("cancelled") if job.wish is Wish.CANCEL else PauseRequested("paused")
+        if self.deadline is not None and self._clock.now() >= self.deadline:
+            return TimeExpired(f"the attempt took longer than its timeout of {self.task.timeout}")
+        return None
+
+    def record(self, entry: LogLine | Progress) -> None:
+        self._unwritten.append(entry)
+        if not self._lent:
+            self._write()
+
+    @contextmanager
+    def transaction(self, result: str) -> Iterator[Any]:
+        # This thread can't write through the store while it has borrowed the one connection that writes.
+        self._lent = True
+        try:
+            with self._store.transaction(lambda: settle(self.job, Succeeded(result))) as connection:
+                yield connection
+            self._settled = True
+        finally:
+            self._lent = False
+
+    def settle(self, outcome: Outcome | None) -> None:
+        """Write what the attempt came to, unless that is done already or can't be."""
+        self._write()
+        if outcome is not None and not self._settled:
+            self._store.settle([settle(self.job, outcome, self.task.retry)])
+
+    def _write(self) -> None:
+        entries, self._unwritten = self._unwritten, []
+        lines = [entry for entry in entries if isinstance(entry, LogLine)]
+        self._store.record(lines, [entry for entry in entries if isinstance(entry, Progress)])
+
+
+def _run(attempt: _Attempt) -> None:
+    """Execute and settle *attempt*; a job whose attempt is cut short by the test runner goes back to its queue."""
+    outcome: Outcome | None = Returned()
+    try:
+        outcome = _outcome(attempt)
+    finally:
+        attempt.settle(outcome)
+
+
+def _outcome(attempt: _Attempt) -> Outcome | None:
+    task, job = attempt.task, attempt.job
+    context = Context(job, attempt, attempt.deadline) if task.context else None
+    try:
+        result = call(task, job.payload, context)
+        if task.executor is Executor.COROUTINE:
+            result = asyncio.run(result)
+    except (Exception, Stop, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome like any other
+        return ending(task, error, error if isinstance(error, Stop | LeaseLost) else None)
+    return success(task, result)
+
+
+def _check_loop(app: Mainspring) -> None:
+    """Refuse to run coroutine handlers where no loop can be started for them."""
+    if not app.tasks.run_by(Executor.COROUTINE):
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise AssertionError("handlers that are coroutine functions can't run inside a running loop: `await adrain(app)`")
+
+
+def _endless(job: Job, limit: int) -> str:
+    return (
+        f"drain has run {limit:,} attempts, and more is due, next a job of {job.task!r}; do jobs enqueue each other "
+        "for ever? If so many are meant, pass limit="
+    )
