@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,9 +17,30 @@ from tests.support.postgres import PostgresServer, database, running_server
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MAINSPRING_URL", "FORCE_COLOR", "NO_COLOR"):
+    ours = [name for name in os.environ if name.startswith("MAINSPRING_") and "_TEST_" not in name]
+    for name in (*ours, "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(autouse=True)
+def _no_logging_set_up() -> Iterator[None]:
+    yield
+    logging.getLogger("mainspring").setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder, which is the present one; what is imported from it is forgotten afterwards."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    path, modules = list(sys.path), set(sys.modules)
+    yield folder
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
 from typer.testing import CliRunner
 
@@ -20,6 +28,11 @@ os.execv(sys.executable, [sys.executable, "-m", "mainspring", *sys.argv[1:]])
 """
 
 Done = subprocess.CompletedProcess[str]
+
+PATIENCE = 60.0
+"""Seconds after which what should have happened is given up."""
+
+_MOMENT = 3.0
 
 
 def mainspring(*arguments: str, folder: Path | None = None, powerless: bool = False) -> Done:
@@ -37,6 +50,82 @@ def in_process(*arguments: str) -> Done:
 def python(*arguments: str, folder: Path | None = None) -> Done:
     """Run this interpreter in a process of its own."""
     return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+class Running:
+    """The program in a process of its own while the block lasts; it is killed if it has not ended by then."""
+
+    def __init__(self, *arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=folder,
+            env=None if env is None else {**os.environ, **env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            process_group=0,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read)
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Running:
+        self._reader.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(_MOMENT if error else PATIENCE)
+        if self._reader.is_alive():
+            self._kill_those_left_behind()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    @property
+    def output(self) -> str:
+        return "".join(self.lines)
+
+    def wait_for(self, text: str, times: int = 1) -> list[str]:
+        """Wait until so many lines have said *text*, and return them."""
+        eventually(lambda: sum(text in line for line in self.lines) >= times or self._reader.is_alive() is False)
+        found = [line for line in self.lines if text in line]
+        assert len(found) >= times, self.output
+        return found
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def end(self) -> int:
+        """Wait until it and all who speak for it have ended, and return the exit code."""
+        code = self._process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        assert not self._reader.is_alive(), self.output
+        return code
+
+    def _kill_those_left_behind(self) -> None:
+        for pid in set(re.findall(r"\[(\d+)\]", self.output)):
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        self._reader.join(PATIENCE)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.lines.append(line)
+
+
+def running(*arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> Running:
+    """Run `python -m mainspring` while the block lasts."""
+    return Running("-m", "mainspring", *arguments, folder=folder, env=env)
+
+
+def eventually(happened: Callable[[], object]) -> None:
+    """Wait until *happened*."""
+    give_up = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < give_up, "it did not happen"
+        time.sleep(0.02)
 
 
 def assert_refused(done: Done, *words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -35,10 +36,51 @@ def test_the_console_script_is_the_same_program() -> None:
 def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
     done = mainspring("--help")
 
+    named = re.findall(r"^│ (\w+) ", done.stdout, re.MULTILINE)
     assert done.returncode == 0
-    assert "migrate" in done.stdout
-    assert "doctor" in done.stdout
+    assert named == ["up", "worker", "scheduler", "enqueue", "jobs", "workers", "migrate", "doctor"]
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["worker"], ["--app", "--queues", "--processes", "--lease", "--grace", "--reload", "MAINSPRING_GRACE"]),
+        (["up"], ["--app", "--reload", "MAINSPRING_APP"]),
+        (["scheduler"], ["--url", "MAINSPRING_URL"]),
+        (["enqueue"], ["TASK", "--kwargs", "--run-after", "--run-at", "--key"]),
+        (["workers"], ["--json"]),
+        (["jobs"], ["list", "show", "logs", "cancel", "pause", "resume", "replay"]),
+        (["jobs", "list"], ["--state", "--before", "--json"]),
+        (["jobs", "show"], ["ID", "--json"]),
+        (["jobs", "replay"], ["ID", "--state", "--reason", "--yes"]),
+    ],
+)
+def test_the_help_of_a_command_names_its_options_and_fits_80_columns(command: list[str], words: list[str]) -> None:
+    done = in_process(*command, "--help")
+
+    assert done.returncode == 0
+    assert [word for word in words if word not in done.stdout] == []
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("mainspring wo", ["worker", "workers"]),
+        ("mainspring jobs re", ["resume", "replay"]),
+        ("mainspring jobs list --state fa", ["failed"]),
+        ("mainspring worker --log-level w", ["warning"]),
+    ],
+)
+def test_a_shell_can_complete_commands_and_values(
+    line: str, completed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_MAINSPRING_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+
+    assert sorted(mainspring().stdout.split()) == sorted(completed)
 
 
 def test_without_a_command_the_help_is_shown_and_the_exit_code_tells() -> None:

@@ -1,7 +1,8 @@
 """The program: its commands, and what becomes of an error.
 
-A mistake of the user ends in one sentence on stderr and exit code 2. Anything unexpected is a bug of ours and
-shows its traceback: the plain one, because one with local variables would print passwords.
+A mistake of the user ends in one sentence on stderr and exit code 2, a job that is not there in exit code 1.
+Anything unexpected is a bug of ours and shows its traceback: the plain one, because one with local variables would
+print passwords.
 """
 
 from __future__ import annotations
@@ -11,19 +12,26 @@ from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 import mainspring
 from mainspring.cli.doctor import doctor
+from mainspring.cli.enqueue import enqueue
+from mainspring.cli.group import MISTAKE, Group
+from mainspring.cli.jobs.commands import jobs
 from mainspring.cli.migrate import migrate
 from mainspring.cli.output import complain, say
-from mainspring.errors import InvalidValue, MainspringError, did_you_mean
+from mainspring.cli.scheduler import scheduler
+from mainspring.cli.worker import up, worker
+from mainspring.cli.workers import workers
+from mainspring.errors import JobNotFound, MainspringError
 
-MISTAKE = 2
+NOT_FOUND = 1
 INTERRUPTED = 130
 
+_ORDER = ("up", "worker", "scheduler", "enqueue", "jobs", "workers", "migrate", "doctor")
 
-class Commands(TyperGroup):
+
+class Commands(Group):
     """The commands of `mainspring`, and the one place where errors become exit codes."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -31,7 +39,7 @@ class Commands(TyperGroup):
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except MainspringError as error:
             complain(str(error))
-            code = MISTAKE
+            code = NOT_FOUND if isinstance(error, JobNotFound) else MISTAKE
         except (typer.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except Exception as error:
@@ -42,12 +50,9 @@ class Commands(TyperGroup):
             code = MISTAKE
         sys.exit(code)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name = args[0]
-        if name not in self.commands:
-            hint = did_you_mean(name, self.commands) or "; `mainspring --help` lists all commands"
-            raise InvalidValue(f"no command is named {name!r}{hint}")
-        return super().resolve_command(ctx, args)
+    def list_commands(self, ctx: Any) -> list[str]:
+        # typer would put all groups after all commands.
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
 
 
 app = typer.Typer(
@@ -56,8 +61,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-app.command()(migrate)
-app.command()(doctor)
+app.command(rich_help_panel="Run")(up)
+app.command(rich_help_panel="Run")(worker)
+app.command(rich_help_panel="Run")(scheduler)
+app.command(rich_help_panel="Jobs")(enqueue)
+app.add_typer(jobs, name="jobs", rich_help_panel="Jobs")
+app.command(rich_help_panel="Jobs")(workers)
+app.command(rich_help_panel="Database")(migrate)
+app.command(rich_help_panel="Database")(doctor)
 
 
 @app.callback(invoke_without_command=True)

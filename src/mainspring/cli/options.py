@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from mainspring.cli.values import LEVELS
+from mainspring.model.job import JobState
+
 DEFAULT_URL = "sqlite:///mainspring.db"
 
 Url = Annotated[
@@ -15,3 +18,44 @@ Url = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+
+AppName = Annotated[
+    str | None,
+    typer.Option(
+        "--app",
+        envvar="MAINSPRING_APP",
+        metavar="MODULE:NAME",
+        help="The app: module:name, package.module or path/to/file.py:name.",
+    ),
+]
+
+# Not MAINSPRING_URL: an app that names its database in its code means it, and its other processes go there.
+AppUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="The address of the database, in place of the app's own. An app that names none uses MAINSPRING_URL.",
+    ),
+]
+
+LogLevel = Annotated[
+    str,
+    typer.Option(
+        "--log-level",
+        envvar="MAINSPRING_LOG_LEVEL",
+        metavar="LEVEL",
+        help=f"What to log: {', '.join(LEVELS)}.",
+        autocompletion=lambda: list(LEVELS),
+    ),
+]
+
+State = Annotated[
+    str | None,
+    typer.Option(
+        "--state", metavar="STATE", help="Only jobs in this state.", autocompletion=lambda: [str(s) for s in JobState]
+    ),
+]
+Queue = Annotated[str | None, typer.Option("--queue", metavar="QUEUE", help="Only jobs of this queue.")]
+TaskName = Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")]
+Key = Annotated[str | None, typer.Option("--key", metavar="KEY", help="Only jobs with this key.")]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +23,9 @@ _PASSWORDS = (
     (re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE), r"\1***"),
 )
 
+# What a terminal would obey instead of showing it. Texts of jobs may come from anybody.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 
 def without_passwords(text: str) -> str:
     """Return *text* with every database password in it replaced by stars."""
@@ -29,16 +34,49 @@ def without_passwords(text: str) -> str:
     return text
 
 
-def say(sentence: str) -> None:
+def printable(text: str) -> str:
+    """Return *text* with what would move the cursor or change the terminal written as escapes."""
+    return _CONTROLS.sub(lambda control: f"\\x{ord(control[0]):02x}", text)
+
+
+def say(sentence: str, style: str = "") -> None:
     """Print a sentence, whole: a terminal wraps it, a pipe gets one line."""
     with _written():
-        _console().print(Text(sentence), soft_wrap=True)
+        _console().print(Text(printable(sentence), style), soft_wrap=True)
 
 
-def show(table: Table) -> None:
-    """Print a table that fits the terminal."""
+def show(table: RenderableType, indent: int = 0) -> None:
+    """Print a table, or a text, that fits the terminal."""
     with _written():
-        _console().print(table)
+        _console().print(Padding(table, (0, 0, 0, indent), expand=False) if indent else table)
+
+
+def listing(*columns: str) -> Table:
+    """Return an empty table with a header, for a list of things."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def cell(text: object, style: str = "") -> Text:
+    """Return *text* as a cell of a table, with nothing in it taken for markup."""
+    return Text(printable(str(text)), style)
+
+
+def width() -> int:
+    """Return how many columns the output has."""
+    return _console().width
+
+
+@contextmanager
+def counting(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how far a long work is; the block calls what it gets with each number of things done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = _console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.advance(task, done)
 
 
 def say_json(document: Mapping[str, object]) -> None:
@@ -49,7 +87,7 @@ def say_json(document: Mapping[str, object]) -> None:
 
 def complain(sentence: str) -> None:
     """Print what went wrong as one line on stderr."""
-    one_line = without_passwords(" ".join(sentence.split()))
+    one_line = printable(without_passwords(" ".join(sentence.split())))
     _console(stderr=True).print(Text.assemble(("error:", "bold red"), f" {one_line}"), soft_wrap=True)
 
 

@@ -1,0 +1,83 @@
+"""`mainspring enqueue`: have a worker run a task."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from mainspring.app import Mainspring
+from mainspring.cli.apps import load_app
+from mainspring.cli.options import AppName, AppUrl, AsJson
+from mainspring.cli.output import say, say_json
+from mainspring.cli.values import arguments, instant, length, priority
+from mainspring.task_handle import Wishes
+
+Task = Annotated[str, typer.Argument(metavar="TASK", help="The name of the task.")]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ARG|NAME=VALUE",
+        help="Its arguments, each as JSON or else as text. Write -- before one that begins with a dash.",
+    ),
+]
+Kwargs = Annotated[str | None, typer.Option("--kwargs", metavar="JSON", help="Arguments by name, as one JSON object.")]
+Queue = Annotated[str | None, typer.Option("--queue", metavar="QUEUE", help="The queue, if not the task's own.")]
+PriorityName = Annotated[
+    str | None,
+    typer.Option("--priority", metavar="PRIORITY", help="0 to 100, or low, normal, high, urgent; larger goes first."),
+]
+RunAfter = Annotated[
+    str | None, typer.Option("--run-after", metavar="LENGTH", help="How long to wait before it is due, as in 10m.")
+]
+RunAt = Annotated[
+    str | None, typer.Option("--run-at", metavar="INSTANT", help="When it is due, as in 2030-12-31T09:00:00Z.")
+]
+Key = Annotated[
+    str | None, typer.Option("--key", metavar="KEY", help="At most one unfinished job has this key; it stands for all.")
+]
+
+
+def enqueue(  # noqa: PLR0913 - one parameter for each option
+    task: Task,
+    args: Arguments = None,
+    kwargs: Kwargs = None,
+    queue: Queue = None,
+    priority_name: PriorityName = None,
+    run_after: RunAfter = None,
+    run_at: RunAt = None,
+    key: Key = None,
+    app: AppName = None,
+    url: AppUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Enqueue a job, and print its id and state.
+
+    With an app the task must exist there and take the arguments. Without one they are sent as they are.
+    """
+    by_position, by_name = arguments(args or [], kwargs)
+    wishes: Wishes = {}
+    if queue is not None:
+        wishes["queue"] = queue
+    if priority_name is not None:
+        wishes["priority"] = priority(priority_name)
+    if run_after is not None:
+        wishes["run_after"] = length(run_after, "--run-after")
+    if run_at is not None:
+        wishes["run_at"] = instant(run_at, "--run-at")
+    if key is not None:
+        wishes["key"] = key
+    with closing(load_app(app, url) if app else _sender(url)) as sender:
+        job = sender.enqueue(task, by_position, by_name, **wishes).refresh()
+    if as_json:
+        say_json({"id": str(job.id), "state": job.state, "task": job.task, "queue": job.queue})
+    else:
+        say(f"{job.id} {job.state}")
+
+
+def _sender(url: str | None) -> Mainspring:
+    sender = Mainspring(url)
+    if url is not None:
+        sender.client.url = url  # even an empty one, which is a mistake to be named
+    return sender

@@ -1,0 +1,1 @@
+"""`mainspring jobs`: look at jobs, and act on them."""

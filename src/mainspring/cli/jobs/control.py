@@ -1,0 +1,259 @@
+"""`mainspring jobs cancel`, `pause`, `resume` and `replay`: act on jobs, by id or by what they are like."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from mainspring.cli.database import existing
+from mainspring.cli.ids import find
+from mainspring.cli.options import DEFAULT_URL, AsJson, Key, Queue, State, TaskName, Url
+from mainspring.cli.output import complain, counting, say, say_json
+from mainspring.cli.values import job_state
+from mainspring.errors import InvalidValue, JobNotFound
+from mainspring.model.job import Job, JobState
+from mainspring.store import Store
+from mainspring.store.protocol import JobFilter
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ID", help="Ids of jobs, whole or as a listing shows them."),
+]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the job.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before acting on many jobs.")]
+
+States = dict[UUID, JobState]
+
+_BATCH = 500
+_MISSING = 1
+_WAITING = (JobState.BLOCKED, JobState.SCHEDULED, JobState.READY, JobState.RETRYING)
+
+
+@dataclass(frozen=True)
+class _Action:
+    """What can be done to jobs. `fitting` are the states it can act on, `usual` those that it does unless told."""
+
+    verb: str
+    done: str
+    fitting: tuple[JobState, ...]
+    usual: tuple[JobState, ...]
+    act: Callable[[Store, Collection[UUID], str | None], States]
+
+
+_UNFINISHED = (*_WAITING, JobState.RUNNING, JobState.PAUSED)
+
+_CANCEL = _Action("cancel", "cancelled", _UNFINISHED, _UNFINISHED, lambda store, ids, reason: store.cancel(ids, reason))
+_PAUSE = _Action(
+    "pause",
+    "paused",
+    (*_WAITING, JobState.RUNNING),
+    (*_WAITING, JobState.RUNNING),
+    lambda store, ids, reason: store.pause(ids, reason),
+)
+_RESUME = _Action(
+    "resume",
+    "resumed",
+    (JobState.PAUSED, JobState.RUNNING),
+    (JobState.PAUSED,),
+    lambda store, ids, _: store.resume(ids),
+)
+_REPLAY = _Action(
+    "replay",
+    "replayed",
+    (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED),
+    (JobState.FAILED,),
+    lambda store, ids, reason: store.replay(ids, reason),
+)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One use of an action: on which jobs, why, and how to speak of it."""
+
+    action: _Action
+    ids: list[str]
+    match: JobFilter
+    reason: str | None
+    yes: bool
+    as_json: bool
+
+
+def cancel(  # noqa: PLR0913 - one parameter for each option
+    ids: Ids = None,
+    state: State = None,
+    queue: Queue = None,
+    task: TaskName = None,
+    key: Key = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel jobs: waiting ones at once, running ones by asking their worker."""
+    _run(_Call(_CANCEL, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
+
+
+def pause(  # noqa: PLR0913 - one parameter for each option
+    ids: Ids = None,
+    state: State = None,
+    queue: Queue = None,
+    task: TaskName = None,
+    key: Key = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Hold jobs until they are resumed: waiting ones at once, running ones by asking their worker."""
+    _run(_Call(_PAUSE, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
+
+
+def resume(  # noqa: PLR0913 - one parameter for each option
+    ids: Ids = None,
+    state: State = None,
+    queue: Queue = None,
+    task: TaskName = None,
+    key: Key = None,
+    yes: Yes = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Let paused jobs go on at their due time."""
+    _run(_Call(_RESUME, ids or [], _match(state, queue, task, key), None, yes, as_json), url)
+
+
+def replay(  # noqa: PLR0913 - one parameter for each option
+    ids: Ids = None,
+    state: State = None,
+    queue: Queue = None,
+    task: TaskName = None,
+    key: Key = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Run failed, cancelled or expired jobs again, with fresh counters.
+
+    Chosen by --queue, --task or --key alone, only failed ones are.
+    """
+    _run(_Call(_REPLAY, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
+
+
+def _match(state: str | None, queue: str | None, task: str | None, key: str | None) -> JobFilter:
+    return JobFilter(state=None if state is None else job_state(state), queue=queue, task=task, key=key)
+
+
+def _run(call: _Call, url: str) -> None:
+    chosen = call.match != JobFilter()
+    if chosen == bool(call.ids):
+        raise InvalidValue(
+            f"expected the jobs to {call.action.verb} either by id or by --state, --queue, --task or --key, "
+            f"got {'both' if chosen else 'neither'}"
+        )
+    if call.match.state is not None and call.match.state not in call.action.fitting:
+        raise InvalidValue(
+            f"a job that is {call.match.state} can't be {call.action.done}; "
+            f"expected --state to be one of {', '.join(call.action.fitting)}"
+        )
+    with existing(url) as store:
+        if chosen:
+            _act_on_many(store, call)
+        else:
+            _act_on_named(store, call)
+
+
+def _act_on_named(store: Store, call: _Call) -> None:
+    jobs, missing = _found(store, call.ids)
+    after = call.action.act(store, [job.id for job in jobs], call.reason) if jobs else {}
+    if call.as_json:
+        say_json({"jobs": [_change(job, after) for job in jobs], "missing": missing})
+    else:
+        for job in jobs:
+            say(f"{job.id} {_what_became(call.action, job, after.get(job.id, job.state))}")
+    for text in missing:
+        complain(str(JobNotFound(text)))
+    if missing:
+        raise typer.Exit(_MISSING)
+
+
+def _found(store: Store, ids: list[str]) -> tuple[list[Job], list[str]]:
+    """Return the jobs with these *ids*, each once, and the ids that no job has."""
+    jobs: dict[UUID, Job] = {}
+    missing: list[str] = []
+    for text in ids:
+        try:
+            job = find(store, text)
+        except JobNotFound:
+            missing.append(text)
+        else:
+            jobs[job.id] = job
+    return list(jobs.values()), missing
+
+
+def _what_became(action: _Action, before: Job, after: JobState) -> str:
+    if before.state not in action.fitting:
+        return f"{after}, so it can't be {action.done}"
+    if after is JobState.RUNNING and action in (_CANCEL, _PAUSE):
+        return f"running; its worker was asked to {action.verb} it"
+    if action is _REPLAY and after is before.state:
+        return f"{after}, because an unfinished job has the same key"
+    return str(after)
+
+
+def _change(before: Job, after: States) -> dict[str, object]:
+    return {"id": str(before.id), "before": before.state, "state": after.get(before.id, before.state)}
+
+
+def _act_on_many(store: Store, call: _Call) -> None:
+    found = dict(_matching(store, call))
+    if not found:
+        _report(call, 0, 0)
+        return
+    if not call.yes and not _confirmed(call, len(found)):
+        say("Nothing was changed.")
+        return
+    ids, changed = list(found), 0
+    with counting(f"{call.action.verb.capitalize()} jobs", len(ids)) as advance:
+        for start in range(0, len(ids), _BATCH):
+            batch = ids[start : start + _BATCH]
+            after = call.action.act(store, batch, call.reason)
+            # A running job that was asked something is still running; its worker does the rest.
+            changed += sum(state is not found[job] or state is JobState.RUNNING for job, state in after.items())
+            advance(len(batch))
+    _report(call, changed, len(ids))
+
+
+def _matching(store: Store, call: _Call) -> Iterator[tuple[UUID, JobState]]:
+    states = call.action.usual if call.match.state is None else (call.match.state,)
+    for state in states:
+        match = JobFilter(state=state, queue=call.match.queue, task=call.match.task, key=call.match.key)
+        before: UUID | None = None
+        while page := store.page(match, before=before, limit=_BATCH):
+            yield from ((job.id, job.state) for job in page)
+            before = page[-1].id
+
+
+def _confirmed(call: _Call, count: int) -> bool:
+    if call.as_json or not sys.stdin.isatty():
+        raise InvalidValue(f"this would {call.action.verb} {_jobs(count)}; add --yes to do it")
+    return typer.confirm(f"{call.action.verb.capitalize()} {_jobs(count)}?", err=True)
+
+
+def _report(call: _Call, changed: int, found: int) -> None:
+    if call.as_json:
+        say_json({"found": found, call.action.done: changed})
+    elif not found:
+        say("No job is like that.")
+    else:
+        rest = "1 stayed as it was" if found - changed == 1 else f"{found - changed:,} stayed as they were"
+        say(f"{call.action.done.capitalize()} {_jobs(changed)}{f'; {rest}' if found > changed else ''}.")
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count:,} jobs"

@@ -1,0 +1,71 @@
+"""A job as programs are told of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from mainspring.model.attempt import Attempt
+from mainspring.model.job import Job
+from mainspring.model.journal import LogEntry
+from mainspring.model.payload import decode_call
+
+
+def job_document(job: Job) -> dict[str, object]:
+    call = decode_call(job.payload)
+    return {
+        "id": str(job.id),
+        "task": job.task,
+        "queue": job.queue,
+        "priority": job.priority,
+        "state": job.state,
+        "key": job.key,
+        "args": call.args,
+        "kwargs": call.kwargs,
+        "created_at": _instant(job.created_at),
+        "run_at": _instant(job.run_at),
+        "started_at": _instant(job.started_at),
+        "finished_at": _instant(job.finished_at),
+        "attempt": job.attempt,
+        "losses": job.losses,
+        "fence": job.fence,
+        "session": None if job.session is None else str(job.session),
+        "wish": job.wish,
+        "reason": job.reason,
+        "outcome": job.outcome,
+        "result": _json(job.result),
+        "error": _json(job.error),
+        "progress": _json(job.progress),
+    }
+
+
+def attempt_document(attempt: Attempt) -> dict[str, object]:
+    return {
+        "number": attempt.number,
+        "fence": attempt.fence,
+        "session": str(attempt.session),
+        "started_at": _instant(attempt.started_at),
+        "finished_at": _instant(attempt.finished_at),
+        "outcome": attempt.outcome,
+        "error": _json(attempt.error),
+    }
+
+
+def line_document(entry: LogEntry) -> dict[str, object]:
+    return {
+        "at": _instant(entry.at),
+        "level": entry.level,
+        "message": entry.message,
+        "fence": entry.fence,
+        "number": entry.number,
+    }
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _json(text: str | None) -> Any:
+    return None if text is None else msgspec.json.decode(text)

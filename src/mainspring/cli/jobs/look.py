@@ -1,0 +1,46 @@
+"""How a job looks in a listing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.text import Text
+
+from mainspring.cli.times import ago, since, until
+from mainspring.model.job import Job, JobState
+from mainspring.model.journal import Reached
+
+_COLOURS = {
+    JobState.BLOCKED: "magenta",
+    JobState.SCHEDULED: "blue",
+    JobState.READY: "cyan",
+    JobState.RUNNING: "bold cyan",
+    JobState.RETRYING: "yellow",
+    JobState.PAUSED: "magenta",
+    JobState.SUCCEEDED: "green",
+    JobState.FAILED: "bold red",
+    JobState.CANCELLED: "dim",
+    JobState.EXPIRED: "dim",
+}
+
+
+def state_of(job: Job) -> Text:
+    return Text(job.state, _COLOURS[job.state])
+
+
+def when(job: Job, now: datetime) -> str:
+    """Return what time means to a job in its state: until it is due, since when it waits, runs or has ended."""
+    if job.state in (JobState.SCHEDULED, JobState.RETRYING):
+        return until(job.run_at, now)
+    if job.state is JobState.RUNNING and job.started_at is not None:
+        return since(job.started_at, now)
+    return ago(job.finished_at or job.created_at, now)
+
+
+def how_far(reached: Reached | None) -> str:
+    """Return how far a job is, in as few letters as possible."""
+    if reached is None:
+        return ""
+    if reached.total:
+        return f"{max(0.0, min(1.0, reached.done / reached.total)):.0%}"
+    return f"{reached.done:g}"

@@ -1,0 +1,160 @@
+"""`mainspring jobs show`: all that is known of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mainspring.cli.database import existing
+from mainspring.cli.ids import find
+from mainspring.cli.jobs.document import attempt_document, job_document, line_document
+from mainspring.cli.jobs.logs import log_table
+from mainspring.cli.jobs.look import how_far, state_of
+from mainspring.cli.options import DEFAULT_URL, AsJson, Url
+from mainspring.cli.output import cell, listing, say, say_json, show
+from mainspring.cli.times import ago, local, span, until
+from mainspring.clock import SystemClock
+from mainspring.explain import explain
+from mainspring.model.attempt import Attempt
+from mainspring.model.job import Job
+from mainspring.model.payload import decode_call
+from mainspring.model.text import cut
+from mainspring.store import Store
+
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, whole or as a listing shows it.")]
+
+_LAST_LINES = 10
+_MOST_LINES = 10_000
+_LONGEST_VALUE = 2_000
+_LAST_ATTEMPTS = 20
+
+
+def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Show one job: its facts, arguments, result, error, attempts and last log lines."""
+    with existing(url) as store:
+        job = find(store, job_id)
+        attempts = store.attempts(job.id)
+        # The lines of the last attempt only: those of earlier ones may be many, and `jobs logs` has them.
+        lines = store.logs(job.id, after=(job.fence, 0), limit=_MOST_LINES)
+        reasons = explain(store, job)
+        names = _worker_names(store)
+    if as_json:
+        told = job_document(job)
+        told["attempts"] = [attempt_document(attempt) for attempt in attempts]
+        told["waits_because"] = [{"code": reason.code, "sentence": reason.sentence} for reason in reasons]
+        told["log"] = [line_document(line) for line in lines]
+        say_json(told)
+        return
+    now = SystemClock().now()
+    _show_facts(job, names, [reason.sentence for reason in reasons], now)
+    if job.failure is not None:
+        _show_error(job)
+    if attempts:
+        _show_attempts(attempts, names)
+    if lines:
+        title = f"Log, the last {_LAST_LINES} of {len(lines)} lines of its last attempt"
+        _title(title if len(lines) > _LAST_LINES else "Log of its last attempt")
+        show(log_table(lines[-_LAST_LINES:]), indent=2)
+
+
+def _show_facts(job: Job, names: Mapping[UUID, str], waits: list[str], now: datetime) -> None:
+    facts = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    facts.add_column(no_wrap=True)
+    facts.add_column(overflow="fold")
+    facts.add_row(Text("Job", "bold"), cell(job.id))
+    facts.add_row(Text("State", "bold"), state_of(job))
+    for name, value in _facts(job, names, now):
+        facts.add_row(Text(name, "bold"), cell(value))
+    for sentence in waits:
+        facts.add_row(Text("Waits", "bold"), cell(sentence))
+    show(facts)
+
+
+def _facts(job: Job, names: Mapping[UUID, str], now: datetime) -> Iterator[tuple[str, str]]:
+    yield "Task", job.task
+    yield "Arguments", _arguments(job)
+    yield "Queue", f"{job.queue}, priority {job.priority}"
+    if job.key is not None:
+        yield "Key", job.key
+    yield "Enqueued", f"{local(job.created_at)} ({ago(job.created_at, now)})"
+    if not job.state.final and job.started_at is None:
+        yield "Due", f"{local(job.run_at)} ({until(job.run_at, now)})"
+    if job.started_at is not None:
+        yield "Started", f"{local(job.started_at)} ({ago(job.started_at, now)})"
+    if job.finished_at is not None:
+        yield "Finished", f"{local(job.finished_at)}{_took(job)}"
+    yield "Attempt", f"{job.attempt}{f', and {job.losses} lost with their worker' if job.losses else ''}"
+    yield from _told(job, names)
+
+
+def _told(job: Job, names: Mapping[UUID, str]) -> Iterator[tuple[str, str]]:
+    """Yield what others have said about the job, where they have."""
+    if job.session is not None:
+        yield "Worker", names.get(job.session, str(job.session))
+    if job.wish is not None:
+        yield "Asked to", job.wish
+    if job.reason is not None:
+        yield "Reason", job.reason
+    if job.reached is not None:
+        reached = job.reached
+        total = f" of {reached.total:g}, {how_far(reached)}" if reached.total else ""
+        yield "Progress", f"{reached.done:g}{total}{f' ({reached.note})' if reached.note else ''}"
+    if job.result is not None:
+        yield "Result", cut(job.result, _LONGEST_VALUE)
+
+
+def _arguments(job: Job) -> str:
+    call = decode_call(job.payload)
+    by_position = [_json(value) for value in call.args]
+    by_name = [f"{name}={_json(value)}" for name, value in call.kwargs.items()]
+    return cut(", ".join(by_position + by_name), _LONGEST_VALUE) or "none"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _took(job: Job) -> str:
+    return f" (took {span(job.finished_at - job.started_at)})" if job.finished_at and job.started_at else ""
+
+
+def _show_error(job: Job) -> None:
+    failure = job.failure
+    assert failure is not None
+    _title("Error" if job.state.final else "Last error")
+    text = failure.traceback or f"{failure.type}: {failure.message}"
+    show(cell(text.rstrip(), "red"), indent=2)
+
+
+def _show_attempts(attempts: list[Attempt], names: Mapping[UUID, str]) -> None:
+    last = attempts[-_LAST_ATTEMPTS:]
+    _title("Attempts" if last == attempts else f"Attempts, the last {len(last)} of {len(attempts)}")
+    table = listing("No.", "Outcome", "Started", "Took", "Worker or error")
+    for column in table.columns[:-1]:
+        column.no_wrap = True
+    for attempt in last:
+        failure = attempt.failure
+        table.add_row(
+            cell(attempt.number),
+            cell(attempt.outcome or "running"),
+            cell(local(attempt.started_at)),
+            cell(span(attempt.finished_at - attempt.started_at) if attempt.finished_at else ""),
+            cell(f"{failure.type}: {failure.message}" if failure else names.get(attempt.session, attempt.session)),
+        )
+    show(table, indent=2)
+
+
+def _title(text: str) -> None:
+    say("")
+    say(text, "bold")
+
+
+def _worker_names(store: Store) -> dict[UUID, str]:
+    return {session.id: session.name for session in store.sessions()}

@@ -1,0 +1,59 @@
+"""`mainspring scheduler`: the sweeps without a worker."""
+
+from __future__ import annotations
+
+import logging
+import math
+import signal
+import threading
+from contextlib import closing
+
+from mainspring.cli.log import log_to_stderr
+from mainspring.cli.options import DEFAULT_URL, LogLevel, Url
+from mainspring.cli.output import without_passwords
+from mainspring.cli.values import level
+from mainspring.errors import StoreError
+from mainspring.scheduler import Scheduler
+from mainspring.service import Loop
+from mainspring.store import Store, open_store
+from mainspring.store.database import DUE
+
+_LISTEN = 5.0
+
+log = logging.getLogger("mainspring.scheduler")
+
+
+def scheduler(url: Url = DEFAULT_URL, log_level: LogLevel = "info") -> None:
+    """Run only the sweeps, which need no app.
+
+    They make jobs ready in time and take back those of dead workers. Every worker runs them too, and any
+    number may run at the same time.
+    """
+    log_to_stderr(level(log_level))
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with closing(open_store(url)) as store:
+        log.info("sweeping database %s", without_passwords(url))
+        _sweep(store, stopped)
+    log.info("stopped")
+
+
+def _sweep(store: Store, stopped: threading.Event) -> None:
+    sweeps = Scheduler(store)
+    listener = store.listen({DUE})
+
+    def hear() -> float:
+        try:
+            sweeps.heard(listener.wait(_LISTEN))
+        except StoreError:
+            return math.inf  # closed
+        return 0
+
+    listen = Loop("listen", hear)
+    sweeps.start()
+    listen.start()
+    stopped.wait()
+    listener.close()
+    listen.close()
+    sweeps.close()

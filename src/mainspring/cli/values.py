@@ -1,0 +1,131 @@
+"""Values as people type them."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from mainspring.errors import InvalidValue, did_you_mean
+from mainspring.model.duration import duration
+from mainspring.model.job import JobState, Priority, check_name
+from mainspring.model.text import shortened
+
+LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+
+
+def length(text: str, option: str) -> timedelta:
+    """Return the length of time that *text* says, such as `30s` or `1h30m`; a bare number counts seconds."""
+    try:
+        return duration(float(text) if _NUMBER.fullmatch(text) else text, option)
+    except InvalidValue:
+        raise InvalidValue(
+            f"expected {option} to be a length of time like 30s, 10m or 1h30m, got: {shortened(text)}"
+        ) from None
+
+
+def instant(text: str, option: str) -> datetime:
+    """Return the instant that *text* says, which must have a time zone."""
+    example = "like 2030-12-31T09:00:00Z or 2030-12-31T09:00+01:00"
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidValue(f"expected {option} to be an instant {example}, got: {shortened(text)}") from None
+    if moment.tzinfo is None:
+        raise InvalidValue(f"expected {option} to have a time zone, {example}, got: {shortened(text)}")
+    return moment
+
+
+def level(text: str) -> int:
+    """Return the level of logging called *text*."""
+    return LEVELS[_one_of(text.lower(), LEVELS, "--log-level")]
+
+
+def job_state(text: str) -> JobState:
+    """Return the state called *text*."""
+    return JobState(_one_of(text.lower(), [str(state) for state in JobState], "--state"))
+
+
+def priority(text: str) -> int:
+    """Return the priority that *text* says, by number or by name."""
+    named = {one.name.lower(): int(one) for one in Priority}
+    if text.lower() in named:
+        return named[text.lower()]
+    if not text.isdecimal() or not 0 <= int(text) <= 100:
+        raise InvalidValue(
+            f"expected --priority to be a whole number from 0 to 100 or one of {', '.join(named)}, "
+            f"got: {shortened(text)}{did_you_mean(text, named)}"
+        )
+    return int(text)
+
+
+def weights(texts: Iterable[str]) -> dict[str, int]:
+    """Return the queues that *texts* name, each with its weight: `mail=3,default` and so on."""
+    found: dict[str, int] = {}
+    for text in (part.strip() for whole in texts for part in whole.split(",")):
+        name, separator, weight = text.partition("=")
+        if not text:
+            continue
+        check_name(name, "queue")
+        if name in found:
+            raise InvalidValue(f"queue {name!r} is named twice; name it once, with its weight")
+        if separator and not (weight.isdecimal() and int(weight) > 0):
+            raise InvalidValue(
+                f"expected the weight of queue {name!r} to be a whole number from 1 on, got: {shortened(weight)}"
+            )
+        found[name] = int(weight) if separator else 1
+    return found
+
+
+def arguments(texts: Sequence[str], more: str | None) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments by position and by name that *texts* and the JSON object *more* say.
+
+    A text is JSON, or else itself; `name=` in front of it makes it an argument by name.
+    """
+    args: list[Any] = []
+    kwargs: dict[str, Any] = _object(more) if more is not None else {}
+    for text in texts:
+        named = _NAMED.fullmatch(text)
+        if named is None:
+            args.append(_value(text))
+        elif named[1] in kwargs:
+            raise InvalidValue(f"argument {named[1]!r} is given twice")
+        else:
+            kwargs[named[1]] = _value(named[2])
+    return args, kwargs
+
+
+def _value(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return text
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = _value(text)
+    if not isinstance(found, dict):
+        raise InvalidValue(
+            f"""expected --kwargs to be a JSON object like '{{"name": "Ada"}}', got: {shortened(text)}"""
+        )
+    return found
+
+
+def _one_of(text: str, known: Iterable[str], option: str) -> str:
+    if text not in known:
+        raise InvalidValue(
+            f"expected {option} to be one of {', '.join(known)}, got: {shortened(text)}{did_you_mean(text, known)}"
+        )
+    return text

@@ -1,0 +1,55 @@
+"""`mainspring workers`: who works."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.text import Text
+
+from mainspring.cli.database import existing
+from mainspring.cli.ids import short
+from mainspring.cli.options import DEFAULT_URL, AsJson, Url
+from mainspring.cli.output import cell, listing, say, say_json, show
+from mainspring.cli.times import ago, span
+from mainspring.clock import SystemClock
+from mainspring.model.session import Session
+
+
+def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List the workers, and whether each is alive."""
+    with existing(url) as store:
+        sessions = store.sessions()
+    if as_json:
+        say_json({"workers": [_as_document(session) for session in sessions]})
+    elif sessions:
+        _show(sessions, SystemClock().now())
+    else:
+        say("No worker is there. Start one with `mainspring worker --app module:name`.")
+
+
+def _show(sessions: list[Session], now: datetime) -> None:
+    table = listing("Worker", "State", "Started", "Last beat", "Lease", "Session")
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    for session in sessions:
+        table.add_row(
+            cell(session.name),
+            Text("alive", "green") if session.alive else Text("lost", "bold red"),
+            cell(ago(session.started_at, now)),
+            cell(ago(session.beat_at, now)),
+            cell(span(session.lease)),
+            cell(short(session.id), "dim"),
+        )
+    show(table)
+
+
+def _as_document(session: Session) -> dict[str, object]:
+    return {
+        "id": str(session.id),
+        "name": session.name,
+        "alive": bool(session.alive),
+        "lease_seconds": session.lease.total_seconds(),
+        "started_at": session.started_at.isoformat(),
+        "beat_at": session.beat_at.isoformat(),
+    }

@@ -1,0 +1,159 @@
+"""`mainspring jobs list`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from mainspring.cli.ids import short
+from mainspring.model.retry import Retry
+from tests.cli.databases import migrated
+from tests.cli.jobs import FAILED, Jobs, jobs_in
+from tests.cli.program import Done, assert_refused, in_process, mainspring
+
+
+@pytest.fixture
+def jobs(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    monkeypatch.setenv("MAINSPRING_URL", sqlite_url)
+    with jobs_in(sqlite_url) as jobs:
+        yield jobs
+
+
+def listed(*options: str) -> list[str]:
+    """Return the ids that are listed with *options*."""
+    done = in_process("jobs", "list", "--json", *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [job["id"] for job in json.loads(done.stdout)["jobs"]]
+
+
+def rows(done: Done) -> list[list[str]]:
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def test_jobs_are_listed_newest_first_and_fit_80_columns(url: str) -> None:
+    with jobs_in(url) as jobs:
+        older, failed, later = jobs.succeed(), jobs.fail(task="send", queue="mail"), jobs.add(delay=3600)
+
+    done = mainspring("jobs", "list", "--url", url)
+
+    head, *table = rows(done)
+    assert head == ["Id", "Task", "Queue", "State", "Att.", "When"]
+    assert table == [
+        [short(later), "greet", "default", "scheduled", "0", "in", "60m"],
+        [short(failed.id), "send", "mail", "failed", "1", *table[1][5:]],
+        [short(older.id), "greet", "default", "succeeded", "1", *table[2][5:]],
+    ]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_wide_terminal_shows_whole_ids(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = jobs.add()
+    monkeypatch.setenv("COLUMNS", "120")
+
+    assert rows(in_process("jobs", "list"))[1][0] == str(job)
+
+
+def test_long_names_fold_and_nothing_is_lost(jobs: Jobs) -> None:
+    jobs.add("a" * 100, "q" * 100)
+
+    done = in_process("jobs", "list")
+
+    assert done.stdout.count("a") >= 100
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_progress_is_shown_where_there_is_any(jobs: Jobs) -> None:
+    running, counting = jobs.run(), jobs.run()
+    jobs.progress(running, 1, 4)
+    jobs.progress(counting, 7, None)
+
+    head, second, first = rows(in_process("jobs", "list"))
+
+    assert head[-1] == "Done"
+    assert (first[3], first[-1], second[-1]) == ("running", "25%", "7")
+
+
+def test_a_job_that_is_tried_again_says_when(jobs: Jobs) -> None:
+    jobs.end(FAILED, Retry(max_attempts=2, base="10m"))
+
+    assert rows(in_process("jobs", "list"))[1][3:] == ["retrying", "1", "in", "10m"]
+
+
+def test_jobs_can_be_chosen_by_what_they_are_like(jobs: Jobs) -> None:
+    greeted, failed, sent = str(jobs.succeed().id), str(jobs.fail(queue="mail").id), str(jobs.add("send", key="k"))
+
+    assert listed() == [sent, failed, greeted]
+    assert listed("--state", "failed") == [failed]
+    assert listed("--queue", "mail") == [failed]
+    assert listed("--task", "greet") == [failed, greeted]
+    assert listed("--key", "k") == [sent]
+    assert listed("--task", "greet", "--state", "succeeded") == [greeted]
+    assert listed("--task", "other") == []
+
+
+def test_a_long_list_comes_in_pages(jobs: Jobs) -> None:
+    ids = [str(jobs.add()) for _ in range(5)][::-1]
+
+    first = in_process("jobs", "list", "--limit", "2")
+
+    hint = first.stdout.splitlines()[-1].split()[-1]
+    assert hint == short(jobs.get(jobs.store.page(limit=2)[-1].id).id)
+    assert listed("--limit", "2", "--before", hint) == ids[2:4]
+    assert listed("--limit", "2", "--before", ids[3]) == ids[4:]
+    assert listed("--before", "ffffffff-ffff-7fff-bfff-ffffffffffff") == ids
+    assert "There may be more" not in in_process("jobs", "list", "--limit", "6").stdout
+
+
+def test_programs_are_told_all_about_each_job(jobs: Jobs) -> None:
+    failed = jobs.fail(key="k")
+
+    done = in_process("jobs", "list", "--limit", "1", "--json")
+
+    told = json.loads(done.stdout)
+    (job,) = told["jobs"]
+    assert told["before"] == str(failed.id)
+    assert (job["id"], job["task"], job["state"], job["key"]) == (str(failed.id), "greet", "failed", "k")
+    assert (job["args"], job["kwargs"]) == (["Ada", 1], {"loud": True})
+    assert (job["error"]["type"], job["result"], job["attempt"]) == ("ValueError", None, 1)
+    assert job["finished_at"] > job["created_at"]
+
+
+def test_without_jobs_it_says_how_to_get_some(sqlite_url: str) -> None:
+    migrated(sqlite_url)
+
+    done = in_process("jobs", "list", "--url", sqlite_url)
+    none = in_process("jobs", "list", "--url", sqlite_url, "--state", "failed")
+
+    assert done.stdout == f"No jobs in {sqlite_url}. Enqueue one with `mainspring enqueue TASK`.\n"
+    assert (none.returncode, none.stdout) == (0, "No job is like that.\n")
+
+
+def test_looking_makes_no_database(sqlite_url: str) -> None:
+    for command in (["jobs", "list"], ["jobs", "show", "0" * 32], ["jobs", "cancel", "0" * 32], ["workers"]):
+        assert_refused(in_process(*command, "--url", sqlite_url), sqlite_url.removeprefix("sqlite:///"), "--url")
+    assert_refused(in_process("jobs", "list", "--url", sqlite_url), "there is no database")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--state", "faild"], ["did you mean 'failed'?"]),
+        (["--state", "x"], ["one of blocked, scheduled"]),
+        (["--limit", "0"], ["--limit"]),
+        (["--before", "xyz"], ["id of a job", "'xyz'"]),
+        (["--url", "nonsense"], ["sqlite:///mainspring.db"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: list[str], words: list[str], jobs: Jobs) -> None:
+    assert_refused(in_process("jobs", "list", *options), *words)
+
+
+def test_a_mistyped_command_is_named_and_none_shows_the_help() -> None:
+    assert_refused(in_process("jobs", "lst"), "'lst'", "did you mean 'list'?")
+    assert_refused(mainspring("jobs", "xyz"), "'xyz'", "`mainspring jobs --help`")
+    done = mainspring("jobs")
+    assert done.returncode == 2
+    assert "replay" in done.stdout

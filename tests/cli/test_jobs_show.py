@@ -1,0 +1,203 @@
+"""`mainspring jobs show` and `mainspring jobs logs`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+
+from mainspring.cli.ids import short
+from mainspring.model.job import NewJob
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.payload import encode_call
+from mainspring.model.retry import Retry
+from tests.cli.jobs import FAILED, Jobs, jobs_in
+from tests.cli.program import assert_refused, in_process, mainspring
+
+
+@pytest.fixture
+def jobs(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    monkeypatch.setenv("MAINSPRING_URL", sqlite_url)
+    with jobs_in(sqlite_url) as jobs:
+        yield jobs
+
+
+def shown(job_id: object) -> str:
+    """Return what is shown of a job, each run of blanks as one."""
+    done = in_process("jobs", "show", str(job_id))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    return "\n".join(" ".join(line.split()) for line in done.stdout.splitlines())
+
+
+def test_a_job_is_shown_with_all_its_facts(url: str) -> None:
+    with jobs_in(url) as jobs:
+        job = jobs.run(task="send", queue="mail", key="k")
+        jobs.progress(job, 3, 4, "nearly")
+        jobs.say(job, "one", "two")
+        jobs.store.settle([settle(job, Succeeded('{"sent": true}'))])
+
+    done = mainspring("jobs", "show", str(job.id), "--url", url)
+
+    text = "\n".join(" ".join(line.split()) for line in done.stdout.splitlines())
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in (
+        f"Job {job.id}",
+        "State succeeded",
+        "Task send",
+        'Arguments "Ada", 1, loud=true',
+        "Queue mail, priority 5",
+        "Key k",
+        "Attempt 1",
+        "Worker host:1234",
+        "Progress 3 of 4, 75% (nearly)",
+        'Result {"sent": true}',
+        "Log of its last attempt",
+    ):
+        assert line in text.splitlines()
+    assert "info one\n" in text
+    assert text.endswith("info two")
+
+
+def test_a_failed_job_shows_its_error_and_every_attempt(jobs: Jobs) -> None:
+    job = jobs.end(FAILED, Retry(max_attempts=2, base="0s"))
+    jobs.store.promote()
+    (again,) = jobs.store.claim(jobs.session.id, "default", 1)
+    jobs.store.settle([settle(again, FAILED)])
+
+    text = shown(job.id)
+
+    assert "Error\nTraceback …\nValueError: no luck\n" in text
+    assert "1 failed" in text
+    assert "2 failed" in text
+
+
+def test_a_job_that_waits_says_why(jobs: Jobs) -> None:
+    jobs.store.close_session(jobs.session.id)
+    job = jobs.add(delay=3600)
+    paused = jobs.add()
+    jobs.store.pause([paused], "on hold")
+
+    assert "Waits it is due at" in shown(job)
+    assert "Waits no worker is alive; start one with `mainspring worker`" in shown(job)
+    assert "Reason on hold" in shown(paused)
+
+
+def test_a_job_that_was_asked_to_stop_says_so(jobs: Jobs) -> None:
+    job = jobs.run()
+    jobs.store.cancel([job.id])
+
+    text = shown(job.id)
+
+    assert "State running" in text
+    assert "Asked to cancel" in text
+    assert "1 running" in text
+
+
+def test_only_the_last_lines_are_shown(jobs: Jobs) -> None:
+    job = jobs.run()
+    jobs.say(job, *(f"line {number}." for number in range(1, 26)))
+
+    text = shown(job.id)
+
+    assert "Log, the last 10 of 25 lines of its last attempt" in text
+    assert "line 16." in text
+    assert "line 15." not in text
+
+
+def test_a_job_without_arguments_says_so(jobs: Jobs) -> None:
+    jobs.store.enqueue([NewJob(id=UUID(int=1), task="greet", payload=encode_call([], {}))])
+
+    assert "Arguments none" in shown(UUID(int=1))
+
+
+def test_what_would_change_the_terminal_is_shown_as_escapes(jobs: Jobs) -> None:
+    job = jobs.run(key="\x1b[2Jkey")
+    jobs.say(job, "\x1b]0;owned\x07 [bold]not markup[/bold] \x9b")
+    jobs.store.settle([settle(job, Failed(Failure(type="E", message="\x1b[31m")))])
+
+    for command in ("show", "logs"):
+        done = in_process("jobs", command, str(job.id))
+        assert "\x1b" not in done.stdout
+        assert "\x9b" not in done.stdout
+        assert r"\x1b]0;owned\x07 [bold]not markup[/bold] \x9b" in done.stdout
+
+
+def test_programs_are_told_the_same_in_json(jobs: Jobs) -> None:
+    job = jobs.run()
+    jobs.say(job, "one")
+    jobs.store.settle([settle(job, FAILED)])
+
+    told = json.loads(in_process("jobs", "show", str(job.id), "--json").stdout)
+
+    assert (told["id"], told["state"], told["session"]) == (str(job.id), "failed", str(jobs.session.id))
+    assert told["error"]["message"] == "no luck"
+    assert [(attempt["number"], attempt["outcome"]) for attempt in told["attempts"]] == [(1, "failed")]
+    assert [(line["level"], line["message"]) for line in told["log"]] == [("info", "one")]
+    assert told["waits_because"] == []
+
+
+@pytest.mark.parametrize("form", ["whole", "short", "upper", "beginning", "without dashes", "ellipsis"])
+def test_an_id_may_be_given_in_any_form_that_is_unique(form: str, jobs: Jobs) -> None:
+    job = jobs.succeed().id
+    text = {
+        "whole": str(job),
+        "short": short(job),
+        "upper": str(job).upper(),
+        "beginning": str(job)[:13],
+        "without dashes": job.hex,
+        "ellipsis": short(job).replace("..", "…"),
+    }[form]
+
+    assert f"Job {job}" in shown(text)
+
+
+def test_jobs_of_one_instant_are_told_apart_by_the_end_of_their_ids(jobs: Jobs) -> None:
+    ids = [UUID(f"01999999-9999-7000-8000-0000{number:08x}") for number in range(1, 1_201)]
+    jobs.store.enqueue([NewJob(id=one, task="greet", payload=encode_call([], {})) for one in ids])
+
+    assert f"Job {ids[0]}" in shown(short(ids[0]))
+    assert f"Job {ids[-1]}" in shown(short(ids[-1]))
+    assert_refused(in_process("jobs", "show", "019999999999"), "more than one job", "give more of it")
+
+
+@pytest.mark.parametrize("command", ["show", "logs"])
+@pytest.mark.parametrize("text", ["01999999-9999-7000-8000-000000000000", "019999999999..000000", "01999999"])
+def test_an_id_that_no_job_has_is_named_and_the_exit_code_tells(command: str, text: str, jobs: Jobs) -> None:
+    jobs.add()
+
+    done = in_process("jobs", command, text)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: no job has the id {text}; it may have been pruned\n"
+
+
+@pytest.mark.parametrize("text", ["xyz", "", "0199", "0" * 33, "01999999..", "../etc", "0199999\x1b9"])
+def test_what_is_no_id_is_refused(text: str, jobs: Jobs) -> None:
+    done = in_process("jobs", "show", text)
+
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
+
+
+def test_all_that_a_job_has_logged_is_printed(jobs: Jobs) -> None:
+    job = jobs.run()
+    jobs.say(job, *(f"line {number}" for number in range(1, 1_501)), level="warning")
+
+    lines = in_process("jobs", "logs", short(job.id)).stdout.splitlines()
+    told = json.loads(in_process("jobs", "logs", str(job.id), "--json").stdout)
+
+    assert len(lines) == 1_500
+    assert lines[-1].endswith("  warning  line 1500")
+    assert [line["message"] for line in told["lines"][:2]] == ["line 1", "line 2"]
+
+
+def test_a_job_that_has_logged_nothing_says_so(jobs: Jobs) -> None:
+    job = jobs.add()
+
+    assert in_process("jobs", "logs", str(job)).stdout == f"Job {job} has logged nothing.\n"

@@ -1,0 +1,203 @@
+"""`mainspring worker` in one process."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from mainspring.model.job import JobState
+from tests.cli.program import assert_refused, eventually, in_process, mainspring, running
+from tests.cli.projects import jobs_at, sessions_at, write
+
+
+@pytest.fixture(autouse=True)
+def _project(folder: Path) -> None:
+    write(folder / "tasks.py")
+
+
+def enqueue(url: str, *arguments: str) -> None:
+    done = in_process("enqueue", "--url", url, *arguments)
+    assert done.returncode == 0, done
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_runs_the_jobs_of_its_app_until_it_is_told_to_stop(number: int, url: str, folder: Path) -> None:
+    enqueue(url, "greet", "Ada", "loud=true")
+    enqueue(url, "fail", "7", "--queue", "mail")
+
+    with running("worker", "--app", "tasks:app", "--url", url, folder=folder) as worker:
+        eventually(lambda: all(job.state.final for job in jobs_at(url)))
+        worker.signal(number)
+        assert worker.end() == 0
+
+    greeted, failed = jobs_at(url)
+    assert (greeted.state, greeted.result) == (JobState.SUCCEEDED, '"Hello, Ada!"')
+    assert failed.failure is not None
+    assert (failed.state, failed.failure.message) == (JobState.FAILED, "number 7")
+    assert sessions_at(url) == []
+    assert "Traceback" not in worker.output
+
+
+def test_the_first_signal_lets_running_jobs_end(sqlite_url: str, folder: Path) -> None:
+    enqueue(sqlite_url, "linger", "1")
+
+    with running("worker", "--app", "tasks", "--url", sqlite_url, folder=folder) as worker:
+        eventually(lambda: jobs_at(sqlite_url)[0].state is JobState.RUNNING)
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+    assert jobs_at(sqlite_url)[0].state is JobState.SUCCEEDED
+
+
+def test_the_second_signal_gives_running_jobs_back(sqlite_url: str, folder: Path) -> None:
+    enqueue(sqlite_url, "linger", "3600")
+
+    with running("worker", "--app", "tasks", "--url", sqlite_url, "--grace", "1h", folder=folder) as worker:
+        eventually(lambda: jobs_at(sqlite_url)[0].state is JobState.RUNNING)
+        worker.signal(signal.SIGINT)
+        worker.wait_for("another signal stops at once")
+        worker.signal(signal.SIGINT)
+        assert worker.end() == 0
+
+    (job,) = jobs_at(sqlite_url)
+    assert (job.state, job.attempt) == (JobState.READY, 0)
+
+
+def test_when_the_grace_is_over_running_jobs_go_back_to_their_queue(sqlite_url: str, folder: Path) -> None:
+    enqueue(sqlite_url, "linger", "3600")
+
+    with running("worker", "--app", "tasks", "--url", sqlite_url, "--grace", "0.1", folder=folder) as worker:
+        eventually(lambda: jobs_at(sqlite_url)[0].state is JobState.RUNNING)
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+    assert jobs_at(sqlite_url)[0].state is JobState.READY
+
+
+def test_a_worker_says_in_one_line_what_it_is(sqlite_url: str, folder: Path) -> None:
+    options = ["--app", "tasks:app", "--url", sqlite_url, "-q", "mail=3,default", "-q", "more", "-c", "5"]
+    with running("worker", *options, folder=folder) as worker:
+        (line,) = worker.wait_for("app tasks:app")
+
+    assert f"database {sqlite_url}" in line
+    assert "queues mail=3, default, more, concurrency 5, 4 tasks: fail, greet, linger, who" in line
+    assert " INFO " in line
+
+
+def test_a_worker_serves_the_queues_of_its_tasks_unless_it_is_told_which(sqlite_url: str, folder: Path) -> None:
+    with running("worker", "--app", "tasks", "--url", sqlite_url, folder=folder) as worker:
+        (line,) = worker.wait_for("app tasks,")
+
+    assert "queues default, mail, concurrency 8" in line
+
+
+def test_every_setting_can_come_from_the_environment(sqlite_url: str, folder: Path) -> None:
+    settings = {
+        "MAINSPRING_APP": "tasks",
+        "MAINSPRING_URL": sqlite_url,
+        "MAINSPRING_QUEUES": "mail=2,more",
+        "MAINSPRING_CONCURRENCY": "3",
+        "MAINSPRING_PROCESSES": "1",
+        "MAINSPRING_LEASE": "2m",
+        "MAINSPRING_GRACE": "1h",
+        "MAINSPRING_LOG_LEVEL": "debug",
+    }
+    with running("worker", folder=folder, env=settings) as worker:
+        (line,) = worker.wait_for("app tasks,")
+        eventually(lambda: sessions_at(sqlite_url))
+
+    assert f"database {sqlite_url}, queues mail=2, more, concurrency 3" in line
+    assert sessions_at(sqlite_url)[0].lease.total_seconds() == 120
+
+
+def test_an_app_that_names_its_database_goes_there_whatever_the_environment_says(sqlite_url: str, folder: Path) -> None:
+    write(folder / "tasks.py", f"from mainspring import Mainspring\napp = Mainspring({sqlite_url!r})")
+
+    with running("worker", "--app", "tasks", folder=folder, env={"MAINSPRING_URL": "sqlite:///other.db"}) as worker:
+        worker.wait_for(f"database {sqlite_url}")
+
+    assert not (folder / "other.db").exists()
+
+
+def test_a_password_does_not_show_in_the_log(postgres_url: str, folder: Path) -> None:
+    url = postgres_url.replace("postgres@", "postgres:hunter2@")
+
+    with running("worker", "--app", "tasks", "--url", url, folder=folder) as worker:
+        worker.wait_for("serves")
+
+    assert "hunter2" not in worker.output
+    assert "postgres:***@" in worker.output
+
+
+def test_an_app_without_tasks_is_told_so(sqlite_url: str, folder: Path) -> None:
+    write(folder / "empty.py", "from mainspring import Mainspring\napp = Mainspring()")
+
+    with running("worker", "--app", "empty", "--url", sqlite_url, folder=folder) as worker:
+        worker.wait_for("the app has no tasks")
+
+
+def test_only_what_is_grave_is_logged_when_that_is_wanted(sqlite_url: str, folder: Path) -> None:
+    with running("worker", "--app", "tasks", "--url", sqlite_url, "--log-level", "error", folder=folder) as worker:
+        eventually(lambda: sessions_at(sqlite_url))
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+    assert worker.output == ""
+
+
+def test_an_app_that_logs_in_its_own_way_keeps_it(sqlite_url: str, folder: Path) -> None:
+    setup = "import logging; logging.basicConfig(format='my own %(message)s')"
+    write(folder / "mine.py", f"{setup}\nfrom mainspring import Mainspring\napp = Mainspring()")
+
+    with running("worker", "--app", "mine", "--url", sqlite_url, folder=folder) as worker:
+        worker.wait_for("my own app mine")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["needs an app", "--app module:name", "MAINSPRING_APP"]),
+        (["--app", "tasks", "--concurrency", "0"], ["concurrency", "1 to 10,000", "0"]),
+        (["--app", "tasks", "--concurrency", "many"], ["--concurrency", "integer"]),
+        (["--app", "tasks", "--processes", "0"], ["--processes", "1"]),
+        (["--app", "tasks", "--lease", "soon"], ["--lease", "30s", "'soon'"]),
+        (["--app", "tasks", "--grace", "-1"], ["--grace", "'-1'"]),
+        (["--app", "tasks", "-q", "mail=none"], ["weight of queue 'mail'", "'none'"]),
+        (["--app", "tasks", "-q", "mail=0"], ["weight of queue 'mail'", "'0'"]),
+        (["--app", "tasks", "-q", "a b"], ["queue", "'a b'"]),
+        (["--app", "tasks", "-q", "mail", "-q", "mail=2"], ["queue 'mail' is named twice"]),
+        (["--app", "tasks", "--url", ""], ["sqlite:///mainspring.db"]),
+        (["--app", "tasks", "--url", "mysql://user:hunter2@host/name"], ["'mysql'"]),
+        (["--app", "tasks", "--log-level", "dbug"], ["did you mean 'debug'?"]),
+        (["--app", "tasks", "--reload", "--processes", "2"], ["--reload", "--processes 2"]),
+        (["--ap", "tasks"], ["--ap", "--app"]),
+        (["tasks"], ["tasks"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(arguments: list[str], words: list[str]) -> None:
+    done = in_process("worker", *arguments)
+
+    refusal = done.stderr.splitlines(keepends=True)[-1]  # after what it may have logged on its way
+    assert_refused(type(done)(done.args, done.returncode, done.stdout, refusal), *words)
+    assert "hunter2" not in done.stderr
+
+
+def test_a_bad_value_in_the_environment_is_refused_and_its_variable_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAINSPRING_CONCURRENCY", "many")
+
+    assert_refused(in_process("worker", "--app", "tasks"), "MAINSPRING_CONCURRENCY")
+
+
+def test_a_lease_that_is_too_short_is_refused(folder: Path) -> None:
+    assert_refused(mainspring("worker", "--app", "tasks", "--log-level", "error", "--lease", "1ms"), "lease", "100 ms")
+
+
+def test_a_database_that_can_not_be_reached_is_named_in_one_sentence(tmp_path: Path, folder: Path) -> None:
+    url = f"postgresql://user:hunter2@/name?host={tmp_path}"
+
+    done = mainspring("worker", "--app", "tasks", "--log-level", "error", "--url", url, folder=folder)
+
+    assert_refused(done, "is it running there?", str(tmp_path))
+    assert "hunter2" not in done.stderr
