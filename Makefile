@@ -9,8 +9,8 @@ INSTALLED := $(VENV)/.installed
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-up: $(INSTALLED)  ## Run the main job: enqueue, claim and settle a few jobs on a SQLite file
-	$(BIN)/python examples/first_jobs.py
+up: $(INSTALLED)  ## Run a small app that does some work every second on a SQLite file, until Ctrl-C
+	@$(BIN)/python examples/quickstart.py
 
 test: $(INSTALLED)  ## Run the whole suite, on SQLite and on a real PostgreSQL
 	$(BIN)/pytest -n 2 --dist worksteal
@@ -28,8 +28,9 @@ format: $(INSTALLED)  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(INSTALLED)  ## Compare the store with bare SQL, on both databases
+bench: $(INSTALLED)  ## Measure the store and the worker beside bare SQL, on both databases
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.worker
 
 mutants: $(INSTALLED)  ## Break the code on purpose and see that a test notices
 	$(BIN)/python -m tests.mutants

@@ -1,0 +1,289 @@
+"""Measure the worker: throughput beside bare SQL in the same run, latency, idle cost: `python -m benchmarks.worker`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+from tests.support.postgres import running_server
+
+from benchmarks.bare import BarePostgres, BareSqlite
+from benchmarks.report import machine
+from benchmarks.store import POSTGRES_SETTINGS
+from mainspring import Mainspring
+from mainspring.store import open_store
+
+BATCH = 500
+GAP = 0.020
+_REPORT = 0.01
+
+
+def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
+    """Return an app with a task that does nothing, how often it has done so, and the latencies it has seen."""
+    app = Mainspring(url)
+    done = 0
+    latencies: list[float] = []
+
+    @app.task
+    def noop() -> None:
+        nonlocal done
+        done += 1
+
+    @app.task
+    def started(sent: float) -> None:
+        latencies.append(time.monotonic() - sent)
+
+    return app, lambda: done, latencies
+
+
+# Children: processes that work until their standard input is closed, and say how far they are.
+
+
+def child(kind: str, url: str) -> None:
+    """Work as *kind* when a line comes in; print how many jobs are done now and then, and a last line at the end."""
+    sys.stdin.readline()
+    {"bare": _bare_child, "worker": _worker_child}[kind](url)
+
+
+def _bare_child(url: str) -> None:
+    side = BareSqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else BarePostgres(url)
+    done = 0
+    while claimed := side.claim(BATCH):
+        done += side.settle(claimed)
+        print(done, flush=True)
+    side.close()
+
+
+def _worker_child(url: str) -> None:
+    app, done, latencies = make_app(url)
+    closed = threading.Event()
+
+    def wait_for_the_end() -> None:
+        sys.stdin.read()
+        closed.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    with app.worker(concurrency=8):
+        while not closed.wait(_REPORT):
+            print(done(), flush=True)
+    app.close()
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = usage.ru_utime + usage.ru_stime
+    print(json.dumps({"latencies": latencies, "cpu": cpu, "megabytes": usage.ru_maxrss / 1024}), flush=True)
+
+
+class Child:
+    """A child process, seen from the parent."""
+
+    def __init__(self, kind: str, url: str) -> None:
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.worker", "--child", kind, url]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.done = 0
+        self.last = ""
+        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
+
+    def go(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def end(self) -> str:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._reader.join()
+        return self.last
+
+    def _read(self, output: IO[str]) -> None:
+        for line in output:
+            self.last = line
+            if line.strip().isdigit():
+                self.done = int(line)
+
+
+# Throughput.
+
+
+def drain_rate(kind: str, url: str, jobs: int, processes: int) -> float:
+    """Return how many jobs a second *processes* of *kind* finish, having started with *jobs* of them ready."""
+    fill(url, jobs)
+    children = [Child(kind, url) for _ in range(processes)]
+    time.sleep(1.0)  # all have imported what they need, and wait for the line
+    begun = time.monotonic()
+    for one in children:
+        one.go()
+    while sum(one.done for one in children) < jobs:
+        time.sleep(0.001)
+    store = open_store(url)
+    while store.counts():
+        time.sleep(0.002)
+    took = time.monotonic() - begun
+    store.close()
+    for one in children:
+        one.end()
+    return jobs / took
+
+
+def fill(url: str, jobs: int) -> None:
+    app, _, _ = make_app(url)
+    noop = app.enqueue("noop").cancel
+    noop()
+    task = app.tasks.get("noop")
+    from mainspring.task_handle import TaskHandle
+
+    TaskHandle[..., None](app.client, task).enqueue_many([((), {})] * jobs)
+    app.close()
+
+
+def enqueue_rate(url: str, jobs: int) -> float:
+    """Return how many jobs a second are enqueued in batches, each checked against its handler."""
+    app, _, _ = make_app(url)
+    from mainspring.task_handle import TaskHandle
+
+    handle = TaskHandle[..., None](app.client, app.tasks.get("started"))
+    handle.enqueue(0.0)
+    begun = time.monotonic()
+    for _ in range(jobs // BATCH):
+        handle.enqueue_many([((1.5,), {})] * BATCH)
+    took = time.monotonic() - begun
+    app.client.store.cancel([job.id for job in app.jobs(limit=1)])
+    app.close()
+    return jobs / took
+
+
+# Latency and idle cost.
+
+
+def latency(url: str, jobs: int, *, across: bool) -> list[float]:
+    """Return the seconds from an enqueue call to the start of its handler, one job every 20 ms."""
+    app, _, latencies = make_app(url)
+    if not across:
+        with app.worker(concurrency=8):
+            _send(app, jobs)
+            time.sleep(0.2)
+        app.close()
+        return latencies
+    worker = Child("worker", url)
+    worker.go()
+    time.sleep(2.0)
+    _send(app, jobs)
+    time.sleep(0.2)
+    app.close()
+    return list(json.loads(worker.end())["latencies"])
+
+
+def _send(app: Mainspring, jobs: int) -> None:
+    from mainspring.task_handle import TaskHandle
+
+    handle = TaskHandle[..., None](app.client, app.tasks.get("started"))
+    time.sleep(0.5)
+    for _ in range(jobs):
+        due = time.monotonic() + GAP
+        handle.enqueue(time.monotonic())
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def idle(url: str, seconds: float) -> tuple[float, float]:
+    """Return the share of a core, and the megabytes, that a worker with nothing to do takes."""
+    short, long = Child("worker", url), Child("worker", url)
+    short.go()
+    time.sleep(3.0)
+    before = json.loads(short.end())
+    long.go()
+    time.sleep(3.0 + seconds)
+    after = json.loads(long.end())
+    return (after["cpu"] - before["cpu"]) / seconds, after["megabytes"]
+
+
+# The report.
+
+
+@contextmanager
+def sqlite() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="mainspring-bench-", dir="/var/tmp") as folder:
+        url = f"sqlite:///{Path(folder) / 'jobs.db'}"
+        open_store(url).close()
+        yield url
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    with running_server(POSTGRES_SETTINGS) as server:
+        open_store(server.url()).close()
+        yield server.url()
+
+
+def measure(store: str, jobs: int, rounds: int) -> dict[str, object]:
+    processes = 1 if store == "sqlite" else 2
+    rates: dict[str, list[float]] = {"bare": [], "worker": []}
+    found: dict[str, object] = {"processes": processes}
+    for number in range(rounds):
+        for kind in ("bare", "worker") if number % 2 else ("worker", "bare"):
+            with (sqlite if store == "sqlite" else postgres)() as url:
+                rates[kind].append(drain_rate(kind, url, jobs, processes))
+    found["bare"], found["worker"] = rates["bare"], rates["worker"]
+    with (sqlite if store == "sqlite" else postgres)() as url:
+        found["enqueue"] = [enqueue_rate(url, jobs) for _ in range(rounds)]
+        found["in process"] = latency(url, 300, across=False)
+        found["across"] = latency(url, 300, across=True)
+        found["idle"] = idle(url, 10.0)
+    return found
+
+
+def as_table(store: str, found: dict[str, object]) -> Table:
+    table = Table(title=f"{store}, {found['processes']} worker process(es)")
+    for column in ("what", "median", "spread"):
+        table.add_column(column)
+    bare, worker = (found[name] for name in ("bare", "worker"))
+    assert isinstance(bare, list)
+    assert isinstance(worker, list)
+    for name, rates in (("bare SQL, jobs/s", bare), ("worker, jobs/s", worker), ("enqueue, jobs/s", found["enqueue"])):
+        assert isinstance(rates, list)
+        table.add_row(name, f"{median(rates):,.0f}", f"{min(rates):,.0f}-{max(rates):,.0f}")
+    ratios = [one / other for one, other in zip(worker, bare, strict=True)]
+    table.add_row("worker / bare", f"{median(worker) / median(bare):.0%}", f"{min(ratios):.0%}-{max(ratios):.0%}")
+    for name in ("in process", "across"):
+        seconds = found[name]
+        assert isinstance(seconds, list)
+        hundredths = quantiles(seconds, n=100)
+        table.add_row(
+            f"enqueue → start, {name}, ms", f"p50 {hundredths[49] * 1e3:.2f}", f"p99 {hundredths[98] * 1e3:.2f}"
+        )
+    assert isinstance(found["idle"], tuple)
+    share, megabytes = found["idle"]
+    table.add_row("idle worker", f"{share:.2%} of a core", f"{megabytes:.0f} MB")
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.worker", description=__doc__)
+    parser.add_argument("--child", nargs=2, metavar=("KIND", "URL"), help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=40_000, help="jobs in a round (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds on each side (%(default)s)")
+    parser.add_argument("--store", choices=["sqlite", "postgres"], action="append", help="only this one")
+    options = parser.parse_args()
+    if options.child:
+        child(*options.child)
+        return
+    console = Console(width=max(100, Console().width))
+    console.print(machine())
+    for store in options.store or ["sqlite", "postgres"]:
+        console.print(as_table(store, measure(store, options.jobs, options.rounds)))
+
+
+if __name__ == "__main__":
+    main()
