@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
@@ -20,76 +19,21 @@ from rich.console import Console
 from rich.table import Table
 from tests.support.postgres import running_server
 
-from benchmarks.bare import BarePostgres, BareSqlite
 from benchmarks.report import machine
 from benchmarks.store import POSTGRES_SETTINGS
+from benchmarks.worker_child import BATCH, make_app
 from mainspring import Mainspring
 from mainspring.store import open_store
+from mainspring.task_handle import TaskHandle
 
-BATCH = 500
 GAP = 0.020
-_REPORT = 0.01
-
-
-def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
-    """Return an app with a task that does nothing, how often it has done so, and the latencies it has seen."""
-    app = Mainspring(url)
-    done = 0
-    latencies: list[float] = []
-
-    @app.task
-    def noop() -> None:
-        nonlocal done
-        done += 1
-
-    @app.task
-    def started(sent: float) -> None:
-        latencies.append(time.monotonic() - sent)
-
-    return app, lambda: done, latencies
-
-
-# Children: processes that work until their standard input is closed, and say how far they are.
-
-
-def child(kind: str, url: str) -> None:
-    """Work as *kind* when a line comes in; print how many jobs are done now and then, and a last line at the end."""
-    sys.stdin.readline()
-    {"bare": _bare_child, "worker": _worker_child}[kind](url)
-
-
-def _bare_child(url: str) -> None:
-    side = BareSqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else BarePostgres(url)
-    done = 0
-    while claimed := side.claim(BATCH):
-        done += side.settle(claimed)
-        print(done, flush=True)
-    side.close()
-
-
-def _worker_child(url: str) -> None:
-    app, done, latencies = make_app(url)
-    closed = threading.Event()
-
-    def wait_for_the_end() -> None:
-        sys.stdin.read()
-        closed.set()
-
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
-    with app.worker(concurrency=8):
-        while not closed.wait(_REPORT):
-            print(done(), flush=True)
-    app.close()
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = usage.ru_utime + usage.ru_stime
-    print(json.dumps({"latencies": latencies, "cpu": cpu, "megabytes": usage.ru_maxrss / 1024}), flush=True)
 
 
 class Child:
     """A child process, seen from the parent."""
 
     def __init__(self, kind: str, url: str) -> None:
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.worker", "--child", kind, url]
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.worker_child", kind, url]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.done = 0
         self.last = ""
@@ -140,27 +84,19 @@ def drain_rate(kind: str, url: str, jobs: int, processes: int) -> float:
 
 def fill(url: str, jobs: int) -> None:
     app, _, _ = make_app(url)
-    noop = app.enqueue("noop").cancel
-    noop()
-    task = app.tasks.get("noop")
-    from mainspring.task_handle import TaskHandle
-
-    TaskHandle[..., None](app.client, task).enqueue_many([((), {})] * jobs)
+    TaskHandle[..., None](app.client, app.tasks.get("noop")).enqueue_many([((), {})] * jobs)
     app.close()
 
 
 def enqueue_rate(url: str, jobs: int) -> float:
     """Return how many jobs a second are enqueued in batches, each checked against its handler."""
     app, _, _ = make_app(url)
-    from mainspring.task_handle import TaskHandle
-
     handle = TaskHandle[..., None](app.client, app.tasks.get("started"))
     handle.enqueue(0.0)
     begun = time.monotonic()
     for _ in range(jobs // BATCH):
         handle.enqueue_many([((1.5,), {})] * BATCH)
     took = time.monotonic() - begun
-    app.client.store.cancel([job.id for job in app.jobs(limit=1)])
     app.close()
     return jobs / took
 
@@ -187,8 +123,6 @@ def latency(url: str, jobs: int, *, across: bool) -> list[float]:
 
 
 def _send(app: Mainspring, jobs: int) -> None:
-    from mainspring.task_handle import TaskHandle
-
     handle = TaskHandle[..., None](app.client, app.tasks.get("started"))
     time.sleep(0.5)
     for _ in range(jobs):
@@ -199,7 +133,7 @@ def _send(app: Mainspring, jobs: int) -> None:
 
 def idle(url: str, seconds: float) -> tuple[float, float]:
     """Return the share of a core, and the megabytes, that a worker with nothing to do takes."""
-    short, long = Child("worker", url), Child("worker", url)
+    short, long = Child("idle", url), Child("idle", url)
     short.go()
     time.sleep(3.0)
     before = json.loads(short.end())
@@ -238,6 +172,7 @@ def measure(store: str, jobs: int, rounds: int) -> dict[str, object]:
     found["bare"], found["worker"] = rates["bare"], rates["worker"]
     with (sqlite if store == "sqlite" else postgres)() as url:
         found["enqueue"] = [enqueue_rate(url, jobs) for _ in range(rounds)]
+    with (sqlite if store == "sqlite" else postgres)() as url:
         found["in process"] = latency(url, 300, across=False)
         found["across"] = latency(url, 300, across=True)
         found["idle"] = idle(url, 10.0)
@@ -271,14 +206,10 @@ def as_table(store: str, found: dict[str, object]) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.worker", description=__doc__)
-    parser.add_argument("--child", nargs=2, metavar=("KIND", "URL"), help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=40_000, help="jobs in a round (%(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds on each side (%(default)s)")
     parser.add_argument("--store", choices=["sqlite", "postgres"], action="append", help="only this one")
     options = parser.parse_args()
-    if options.child:
-        child(*options.child)
-        return
     console = Console(width=max(100, Console().width))
     console.print(machine())
     for store in options.store or ["sqlite", "postgres"]:

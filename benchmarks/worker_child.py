@@ -1,0 +1,78 @@
+"""A process that works until its standard input is closed, and says how far it is.
+
+It imports as little as a worker does, so that its memory is that of a worker.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from mainspring import Mainspring
+
+BATCH = 500
+_REPORT = 0.01
+
+
+def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
+    """Return an app with a task that does nothing, how often it has done so, and the latencies it has seen."""
+    app = Mainspring(url)
+    done = 0
+    latencies: list[float] = []
+
+    @app.task
+    def noop() -> None:
+        nonlocal done
+        done += 1
+
+    @app.task
+    def started(sent: float) -> None:
+        latencies.append(time.monotonic() - sent)
+
+    return app, lambda: done, latencies
+
+
+def main(kind: str, url: str) -> None:
+    """Work as *kind* when a line comes in; print how many jobs are done now and then, and a last line at the end."""
+    sys.stdin.readline()
+    if kind == "bare":
+        _bare(url)
+    else:
+        _work(url, report=_REPORT if kind == "worker" else 3600)
+
+
+def _bare(url: str) -> None:
+    from benchmarks.bare import BarePostgres, BareSqlite
+
+    side = BareSqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else BarePostgres(url)
+    done = 0
+    while claimed := side.claim(BATCH):
+        done += side.settle(claimed)
+        print(done, flush=True)
+    side.close()
+
+
+def _work(url: str, report: float) -> None:
+    app, done, latencies = make_app(url)
+    closed = threading.Event()
+
+    def wait_for_the_end() -> None:
+        sys.stdin.read()
+        closed.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    with app.worker(concurrency=8):
+        while not closed.wait(report):
+            print(done(), flush=True)
+    app.close()
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = usage.ru_utime + usage.ru_stime
+    print(json.dumps({"latencies": latencies, "cpu": cpu, "megabytes": usage.ru_maxrss / 1024}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
