@@ -64,8 +64,9 @@ class Claimer:
 
     def heard(self, topics: Iterable[str]) -> None:
         """Take note that these queues may have jobs. Called by any thread."""
-        self._queues.heard(topics)
-        self.loop.wake()
+        if self._lane.tasks:
+            self._queues.heard(topics)
+            self.loop.wake()
 
     def _claim(self) -> float:
         if self._clock.steady() - self._polled_at >= POLL:

@@ -93,7 +93,8 @@ class Worker:
         self._watch = Watch(self._clock, self.session, self._abandon)
         self._heartbeat = Heartbeat(beats, self.session, self._clock, renewed=self._watch.loop.wake)
         self._lanes = self._make_lanes(tasks)
-        self._claimers = [self._claimer(lane) for lane in self._lanes]
+        self._claimer_of = {lane.executor: self._claimer(lane) for lane in self._lanes}
+        self._claimers = list(self._claimer_of.values())
         self._listener: Listener | None = None
         self._listen = Loop("listen", self._hear)
         self._stop_now = threading.Event()
@@ -131,8 +132,9 @@ class Worker:
     def watch(self) -> Watch:
         return self._watch
 
-    def hungry(self) -> None:
-        for claimer in self._claimers:
+    def hungry(self, executor: Executor) -> None:
+        claimer = self._claimer_of.get(executor)  # none for the one that isolates, which is not claimed for
+        if claimer is not None:
             claimer.loop.wake()
 
     def context(self, held: Held) -> Context:

@@ -44,7 +44,7 @@ class CoroutineExecutor:
 
     def abandon(self, held: Held) -> None:
         self._running.pop(held, None)
-        self._host.hungry()
+        self._host.hungry(self)
 
     def close(self) -> None:
         if self._loop is not None and self._thread is not None:
@@ -84,7 +84,7 @@ class CoroutineExecutor:
         outcome = await self._attempt(held)
         self._running.pop(held, None)
         self._host.ended(held, outcome)
-        self._host.hungry()
+        self._host.hungry(self)
 
     async def _attempt(self, held: Held) -> Outcome | None:
         task = held.task

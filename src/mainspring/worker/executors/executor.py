@@ -55,8 +55,8 @@ class Host(Protocol):
     @property
     def watch(self) -> Watcher: ...
 
-    def hungry(self) -> None:
-        """Take note that there may be room."""
+    def hungry(self, executor: Executor) -> None:
+        """Take note that *executor* may have room."""
         ...
 
     def context(self, held: Held) -> Context:

@@ -181,7 +181,7 @@ class ProcessExecutor:
             process.freeze()
             held.frozen = True
             self._frozen += 1
-            self._host.hungry()
+            self._host.hungry(self)
 
     def _go_on(self, process: Process, held: Held) -> None:
         if process.frozen:
@@ -247,7 +247,7 @@ class ProcessExecutor:
     def _report(self, held: Held, outcome: Outcome | None) -> None:
         self._unfinished.discard(held)
         self._host.ended(held, outcome)
-        self._host.hungry()
+        self._host.hungry(self)
 
     def _forget(self, held: Held) -> None:
         for process in self._processes:
@@ -257,7 +257,7 @@ class ProcessExecutor:
                 process.kill()
         held.interrupt = None
         self._unfinished.discard(held)
-        self._host.hungry()
+        self._host.hungry(self)
 
     def _end_all(self) -> None:
         self._closing = True

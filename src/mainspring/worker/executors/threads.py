@@ -102,7 +102,7 @@ class ThreadExecutor:
             self._running.pop(me, None)
             self._host.ended(held, outcome)
             if len(self._queue) <= self._low:
-                self._host.hungry()
+                self._host.hungry(self)
 
     def _park(self) -> bool:
         with self._parked:
