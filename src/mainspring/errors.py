@@ -186,3 +186,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `, did you mean 'x'?` for the nearest known word, or nothing when none is near."""
     near = get_close_matches(word, list(known), n=1)
     return f", did you mean {near[0]!r}?" if near else ""
+
+
+def check_known(given: Iterable[str], known: type) -> None:
+    """Refuse settings that are not in the TypedDict *known*."""
+    for name in given:
+        if name not in known.__annotations__:
+            hint = did_you_mean(name, known.__annotations__) or f"; known are {', '.join(known.__annotations__)}"
+            raise InvalidValue(f"no setting is named {name!r}{hint}")

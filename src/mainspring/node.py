@@ -11,7 +11,7 @@ from typing import TypedDict
 from uuid import UUID
 
 from mainspring.client import Client
-from mainspring.errors import InvalidValue
+from mainspring.errors import InvalidValue, check_known
 from mainspring.model.duration import Duration, duration
 from mainspring.model.session import DEFAULT_LEASE
 from mainspring.model.task import Registry
@@ -35,6 +35,7 @@ class Node:
     """A worker and a scheduler on the threads of this process."""
 
     def __init__(self, client: Client, tasks: Registry, settings: NodeSettings) -> None:
+        check_known(settings, NodeSettings)
         lease = duration(settings.get("lease", DEFAULT_LEASE), "lease")
         grace = settings.get("grace")
         self._grace = math.inf if grace is None else duration(grace, "grace").total_seconds()
@@ -48,6 +49,7 @@ class Node:
         self._tasks = tasks
         self._stores: list[Store] = []
         self.worker: Worker | None = None
+        self._stopping: Worker | None = None
         self._scheduler: Scheduler | None = None
 
     def start(self) -> None:
@@ -59,10 +61,12 @@ class Node:
         scheduler.start()
 
     def stop(self) -> bool:
-        """Let what has started end, and stop; return whether all of it was settled."""
-        assert self.worker is not None
-        assert self._scheduler is not None
-        settled = self.worker.stop(self._grace)
+        """Let what has started end, and stop; return whether all of it was settled. A second call does nothing."""
+        worker, self.worker = self.worker, None
+        if worker is None or self._scheduler is None:
+            return True
+        self._stopping = worker
+        settled = worker.stop(self._grace)
         self._scheduler.close()
         for store in self._stores:
             store.close()
@@ -80,8 +84,9 @@ class Node:
 
     def stop_now(self) -> None:
         """Cut `stop` short."""
-        if self.worker is not None:
-            self.worker.stop_now()
+        worker = self.worker or self._stopping
+        if worker is not None:
+            worker.stop_now()
 
     def _new_id(self) -> UUID:
         (made,) = self._client.new_ids(1)

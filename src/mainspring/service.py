@@ -42,8 +42,10 @@ class Loop:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._closing:
+        while True:
             self._woken.clear()
+            if self._closing:  # looked at after the clearing, which would else undo the wake of `close`
+                return
             try:
                 pause = self._work()
             except Exception:

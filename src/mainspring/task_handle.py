@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack
 
 from mainspring.client import Client
-from mainspring.errors import InvalidValue, did_you_mean
+from mainspring.errors import InvalidValue, check_known, did_you_mean
 from mainspring.job_handle import JobHandle
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import NewJob
@@ -68,7 +68,7 @@ class TaskHandle(Generic[P, R]):
     def using(self, **wishes: Unpack[Wishes]) -> TaskHandle[P, R]:
         """Return this task with other wishes for the jobs that are enqueued through it."""
         merged: Wishes = {**self._wishes, **wishes}
-        _check(merged, Wishes)
+        check_known(merged, Wishes)
         if "run_at" in merged and "run_after" in merged:
             raise InvalidValue("expected run_at or run_after, got both")
         return TaskHandle(self._client, self.task, merged)
@@ -106,7 +106,7 @@ class TaskHandle(Generic[P, R]):
 
 def make_task(handler: Callable[..., Any], policies: Policies) -> Task:
     """Return the task that *policies* make of *handler*."""
-    _check(policies, Policies)
+    check_known(policies, Policies)
     given: dict[str, Any] = dict(policies)
     if "timeout" in given:
         given["timeout"] = duration(given["timeout"], "timeout")
@@ -148,10 +148,3 @@ def _context(handler: Callable[..., Any]) -> str | None:
 def _is_context(annotation: object) -> bool:
     # Annotations may be text, and name things that do not exist yet; ours is known by its last word.
     return annotation is Context or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Context")
-
-
-def _check(given: Mapping[str, object], known: type) -> None:
-    for name in given:
-        if name not in known.__annotations__:
-            hint = did_you_mean(name, known.__annotations__) or f"; known are {', '.join(known.__annotations__)}"
-            raise InvalidValue(f"no setting is named {name!r}{hint}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from mainspring import Context, JobState, Mainspring, Retry, Snooze
-from mainspring.errors import JobFailed
+from mainspring.errors import InvalidValue, JobFailed
 from mainspring.job_handle import JobHandle
+from tests.support.waiting import until
 from tests.worker.databases import execute
 
 LONG = "60s"
@@ -327,3 +329,52 @@ def test_rows_and_success_are_committed_together(app: Mainspring, url: str) -> N
     assert execute(url, "SELECT n FROM effects") == [(1,)]
     assert [line.message for line in good.logs()] == ["before", "within"]
     assert outcomes(good) == ["succeeded"]
+
+
+def test_a_delay_beyond_all_bounds_is_cut(app: Mainspring) -> None:
+    @app.task(retry=Retry(base="36525d", cap="36525d"))
+    def broken() -> None:
+        raise ValueError("no")
+
+    job = broken.enqueue()
+    with app.worker():
+        until(lambda: job.state is JobState.RETRYING)
+
+
+def test_a_worker_that_is_stopped_twice_stops_once(app: Mainspring) -> None:
+    @app.task
+    async def quick() -> int:
+        return 1
+
+    with app.worker() as node:
+        assert quick.enqueue().result(timeout=LONG) == 1
+        assert node.stop()
+
+
+def test_a_setting_that_nobody_knows_is_refused(app: Mainspring) -> None:
+    with pytest.raises(InvalidValue, match="no setting is named 'concurency', did you mean 'concurrency'"):
+        app.worker(concurency=3).__enter__()  # type: ignore[call-arg]
+
+
+def test_a_timeout_that_comes_while_a_handler_waits_for_the_store_harms_nobody(sqlite_url: str) -> None:
+    app = Mainspring(sqlite_url)
+    app.client.store.counts()
+
+    @app.task
+    def other() -> int:
+        return 1
+
+    @app.task(timeout="50ms", retry=ONCE)
+    def waits() -> None:
+        other.enqueue()
+
+    with app.worker(concurrency=2):
+        turn = app.client.store._db._turn  # type: ignore[attr-defined]
+        job = waits.enqueue()
+        until(lambda: job.state is JobState.RUNNING)
+        with turn:
+            time.sleep(0.3)
+        until(lambda: job.state.final)
+
+        assert other.enqueue().result(timeout=LONG) == 1
+    app.close()

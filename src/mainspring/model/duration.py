@@ -20,7 +20,7 @@ _UNITS = {
     "w": timedelta(weeks=1),
 }
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhdw])\s*")
-_LONGEST = timedelta(days=36_525)
+LONGEST = timedelta(days=36_525)
 
 
 def duration(value: Duration, name: str = "duration") -> timedelta:
@@ -31,7 +31,7 @@ def duration(value: Duration, name: str = "duration") -> timedelta:
             f"expected {name} to be a timedelta, a number of seconds or text like '10m' or '1h30m', "
             f"got: {shortened(value)}"
         )
-    if not timedelta(0) <= length <= _LONGEST:
+    if not timedelta(0) <= length <= LONGEST:
         raise InvalidValue(f"expected {name} to be between 0 and 100 years, got: {shortened(value)}")
     return length
 
@@ -50,7 +50,7 @@ def _seconds(value: float) -> timedelta | None:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     # Clamped before it becomes a timedelta, which would overflow; the caller refuses what is out of range.
-    beyond = _LONGEST.total_seconds() + 1
+    beyond = LONGEST.total_seconds() + 1
     return timedelta(seconds=max(-1.0, min(beyond, value)))
 
 

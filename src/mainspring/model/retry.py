@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from mainspring.errors import InvalidValue
-from mainspring.model.duration import Duration, duration
+from mainspring.model.duration import LONGEST, Duration, duration
 
 ExceptionTypes = tuple[type[BaseException], ...]
 
@@ -52,7 +52,7 @@ class Retry:
         """Return how long to wait after failed attempt number *attempt*; *jitter* lies between 0.5 and 1.5."""
         doublings = min(attempt - 1, _LARGEST_DOUBLING)
         seconds = min(self.cap.total_seconds(), self.base.total_seconds() * 2**doublings)
-        return timedelta(seconds=seconds * jitter)
+        return min(LONGEST, timedelta(seconds=seconds * jitter))
 
     def covers(self, error: BaseException) -> bool:
         """Return whether *error* is of a kind that is worth another attempt."""

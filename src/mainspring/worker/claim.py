@@ -98,11 +98,15 @@ class Claimer:
         taken = [Held(job, self._lane.tasks[job.task]) for job in jobs]
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
-        if taken and self._session.alive and self._session.id == session:
+        if self._session.alive and self._session.id == session:
             self._start(taken)
+        else:
+            self._give_back(taken)  # if the database still knows us, they are ready again at once
         return True
 
     def _start(self, taken: list[Held]) -> None:
+        if not taken:
+            return
         suspects = [held for held in taken if held.job.losses >= MAX_LOSSES - 1 and importable(held.task)]
         if suspects and self._lane.isolate is not None:
             self._lane.isolate.put(suspects)

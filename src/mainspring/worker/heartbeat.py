@@ -16,6 +16,9 @@ from mainspring.service import Loop
 from mainspring.store import Store
 from mainspring.worker.session import WorkerSession
 
+_ON_ITS_WAY = 20.0
+"""Seconds after which a job that the database thinks is ours, and we know nothing of, is not just on its way to us."""
+
 log = logging.getLogger("mainspring.worker")
 
 
@@ -27,7 +30,7 @@ class Heartbeat:
         self._session = session
         self._clock = clock
         self._renewed = renewed
-        self._astray: Mapping[UUID, int] = {}
+        self._astray: dict[tuple[UUID, int], float] = {}
         self.loop = Loop("heartbeat", self._beat_patiently)
 
     def _beat_patiently(self) -> float:
@@ -40,6 +43,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         if not self._session.alive:
+            self._session.lose("this process had stood still")
             self._session.open()
             self._renewed()
             return
@@ -71,11 +75,12 @@ class Heartbeat:
     def _give_back_strays(self, strays: Mapping[UUID, int]) -> None:
         """Give back what the database thinks is ours and we know nothing of: the reply to its claim was lost.
 
-        Seen in two beats in a row: what was just claimed or settled may look astray in one.
+        Seen for as long as a call may take, and then some: what is just being claimed or settled looks astray too.
         """
-        twice = [job_id for job_id, fence in strays.items() if self._astray.get(job_id) == fence]
-        self._astray = strays
-        if twice:
-            jobs = self._store.get(twice).values()
+        now = self._clock.steady()
+        self._astray = {(job_id, fence): self._astray.get((job_id, fence), now) for job_id, fence in strays.items()}
+        for_good = [job_id for (job_id, _), since in self._astray.items() if now - since >= _ON_ITS_WAY]
+        if for_good:
+            jobs = self._store.get(for_good).values()
             mine = [job for job in jobs if job.fence == strays[job.id] and job.session == self._session.id]
             self._store.settle([settle(job, Returned()) for job in mine if not job.state.final])

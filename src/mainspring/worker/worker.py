@@ -24,7 +24,7 @@ from uuid import UUID
 from mainspring.clock import Clock, SystemClock
 from mainspring.errors import LeaseLost, StoreError, TimeExpired, WorkerStopped
 from mainspring.model.journal import LogLine, Progress
-from mainspring.model.lifecycle import settle
+from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.outcome import Failed, Outcome, Returned, Succeeded, TimedOut
 from mainspring.model.session import DEFAULT_LEASE
 from mainspring.model.task import Executor as Kind
@@ -158,9 +158,16 @@ class Worker:
         if outcome is None:
             self.session.holding.drop(held)
             return
+        try:
+            decided = self._decide(held, outcome)
+        except Exception as error:  # noqa: BLE001 - a job that nothing can be decided for must not run for ever
+            decided = settle(held.job, Failed(failure_of(error, held.task.name), retryable=False))
+        self._settler.put(held, decided)
+
+    def _decide(self, held: Held, outcome: Outcome) -> Settlement:
         retry = held.task.retry
         again = isinstance(outcome, Failed | TimedOut) and retry.jitter
-        self._settler.put(held, settle(held.job, outcome, retry, random.uniform(0.5, 1.5) if again else 1.0))  # noqa: S311
+        return settle(held.job, outcome, retry, random.uniform(0.5, 1.5) if again else 1.0)  # noqa: S311
 
     def record(self, entry: LogLine | Progress) -> None:
         self._settler.record(entry)

@@ -88,7 +88,14 @@ class CoroutineExecutor:
 
     async def _attempt(self, held: Held) -> Outcome | None:
         task = held.task
-        held.interrupt = lambda stop: self._interrupt(held) if stop is not None else None
+        asked: list[BaseException] = []  # kept here, because a pause may be taken back while the coroutine cleans up
+
+        def interrupt(stop: BaseException | None) -> None:
+            if stop is not None and stop not in asked:
+                asked.append(stop)
+                self._interrupt(held)
+
+        held.interrupt = interrupt
         if task.timeout is not None:
             self._host.watch.begin(held)
         try:
@@ -97,7 +104,7 @@ class CoroutineExecutor:
                 await asyncio.to_thread(self._host.charge, held)
             result = await call(task, held.job.payload, self._host.context(held) if task.context else None)
         except asyncio.CancelledError as error:
-            return ending(task, held.stop or error, held.stop)
+            return ending(task, held.stop or (asked[-1] if asked else error), held.stop)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the loop goes on
             return ending(task, error, held.stop)
         finally:

@@ -7,11 +7,14 @@ handler, and no job waits behind a slow one while another thread is free.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from mainspring import store
 from mainspring.clock import Clock
 from mainspring.errors import TimeExpired
 from mainspring.model.outcome import Outcome
@@ -19,6 +22,9 @@ from mainspring.worker.execute import call, ending, success
 from mainspring.worker.executors.executor import Host
 from mainspring.worker.held import Held
 from mainspring.worker.pace import Pace
+
+_STORE = str(Path(store.__file__).parent)
+_PATIENCE = 100
 
 
 class ThreadExecutor:
@@ -68,6 +74,7 @@ class ThreadExecutor:
                 self._threads.discard(thread)
                 self._running.pop(thread, None)
         self._rouse()
+        self._host.hungry(self)
 
     def close(self) -> None:
         with self._parked:
@@ -127,7 +134,7 @@ class ThreadExecutor:
 
     def _timed(self, held: Held, context: Any) -> Any:
         """Call a handler that has a timeout; when that passes, an exception is raised in its midst."""
-        interruption = _Interruption()
+        interruption = _Interruption(self._clock)
         held.interrupt = interruption.send
         self._host.watch.begin(held)
         try:
@@ -144,21 +151,36 @@ class _Interruption:
     is only one, it has arrived, or never will, by the time that `shut` is over.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._thread = threading.get_ident()
         self._gate = threading.Lock()
         self._sent = False
 
     def send(self, stop: BaseException | None) -> None:
         if isinstance(stop, TimeExpired) and not self._sent and self._gate.acquire(blocking=False):
-            self._sent = True
-            _raise_in(self._thread, TimeExpired)
+            # In the midst of the store it could leave a lock behind that all other threads wait for.
+            for _ in range(_PATIENCE):
+                if not _is_in_store(self._thread):
+                    self._sent = True
+                    _raise_in(self._thread, TimeExpired)
+                    break
+                self._clock.sleep(0.01)
             self._gate.release()
 
     def shut(self) -> None:
         self._gate.acquire()  # for good
         if self._sent:
             _raise_in(self._thread, None)  # takes back what has not arrived
+
+
+def _is_in_store(thread: int) -> bool:
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way to see what another thread does
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_STORE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
