@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import signal
-import threading
 from collections.abc import Mapping
+from itertools import count
+from queue import SimpleQueue
 from typing import TypedDict
 from uuid import UUID
 
@@ -100,17 +101,19 @@ class Node:
 
 def run_until_signalled(node: Node) -> None:
     """Run *node* until SIGTERM or SIGINT; a second signal cuts the stopping short."""
-    asked = threading.Event()
+    # The one queue that may be put to by a signal's handler, whatever the thread was doing.
+    asked: SimpleQueue[None] = SimpleQueue()
+    signals = count(1)
 
     def ask() -> None:
-        if asked.is_set():
+        if next(signals) > 1:
             node.stop_now()
-        asked.set()
+        asked.put(None)
 
     before = {number: signal.signal(number, lambda *_: ask()) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         node.start()
-        asked.wait()
+        asked.get()
         log.info("stopping: what has started may end; another signal stops at once")
         node.stop()
     finally:

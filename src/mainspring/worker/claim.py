@@ -86,7 +86,8 @@ class Claimer:
 
     def _claim_some(self) -> bool:
         """Claim from the next queue, if there is room; return whether to look again at once."""
-        room = min(BATCH, self._lane.executor.room)
+        isolated = self._lane.isolate.waiting if self._lane.isolate is not None else 0
+        room = min(BATCH, self._lane.executor.room - isolated)
         turn = self._queues.turn(room) if room > 0 and self._lane.tasks and self._session.alive else None
         if turn is None:
             return False

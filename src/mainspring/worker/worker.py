@@ -13,7 +13,6 @@ import logging
 import math
 import os
 import random
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -97,7 +96,7 @@ class Worker:
         self._claimers = list(self._claimer_of.values())
         self._listener: Listener | None = None
         self._listen = Loop("listen", self._hear)
-        self._stop_now = threading.Event()
+        self._stop_now = False  # not an Event: its lock could be held by the very code that a signal interrupts
 
     def start(self) -> None:
         """Open a session and begin to work."""
@@ -124,7 +123,7 @@ class Worker:
 
     def stop_now(self) -> None:
         """Cut `stop` short: what still runs goes back to its queue."""
-        self._stop_now.set()
+        self._stop_now = True
 
     # What executors ask for.
 
@@ -133,9 +132,9 @@ class Worker:
         return self._watch
 
     def hungry(self, executor: Executor) -> None:
-        claimer = self._claimer_of.get(executor)  # none for the one that isolates, which is not claimed for
-        if claimer is not None:
-            claimer.loop.wake()
+        claimer = self._claimer_of.get(executor)
+        for one in [claimer] if claimer is not None else self._claimers:  # all share the one that isolates
+            one.loop.wake()
 
     def context(self, held: Held) -> Context:
         timeout = held.task.timeout
@@ -248,8 +247,8 @@ class Worker:
         return [held for held in self.session.holding.all() if not held.settled]
 
     def _wait_for_running(self, until: float) -> None:
-        while self._moving() and self._clock.steady() < until and not self._stop_now.wait(0.01):
-            pass
+        while self._moving() and self._clock.steady() < until and not self._stop_now:
+            self._clock.sleep(0.01)
 
     def _moving(self) -> bool:
         return any(not held.frozen for held in self._running())
