@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import InvalidValue
+from mainspring.model.duration import LONGEST
 from mainspring.model.retry import Retry
 
 MICROSECOND = timedelta(microseconds=1)
@@ -44,7 +45,7 @@ def test_the_delay_doubles_up_to_the_cap_and_then_takes_the_jitter(
 @given(base=LENGTHS, cap=LENGTHS, attempt=st.integers(min_value=1, max_value=70), jitter=JITTERS)
 def test_the_delay_follows_the_formula(base: timedelta, cap: timedelta, attempt: int, jitter: float) -> None:
     doubled = base // MICROSECOND * 2 ** (attempt - 1)
-    expected = min(cap // MICROSECOND, doubled) * MICROSECOND * jitter
+    expected = min(LONGEST, min(cap // MICROSECOND, doubled) * MICROSECOND * jitter)
 
     delay = Retry(base=base, cap=cap).delay(attempt, jitter)
 
