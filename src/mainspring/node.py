@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-import signal
+import threading
 from collections.abc import Mapping
-from itertools import count
-from queue import SimpleQueue
 from typing import TypedDict
 from uuid import UUID
 
@@ -17,6 +15,7 @@ from mainspring.model.duration import Duration, duration
 from mainspring.model.session import DEFAULT_LEASE
 from mainspring.model.task import Registry
 from mainspring.scheduler import Scheduler
+from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
 from mainspring.worker.worker import Settings, Worker
 
@@ -101,24 +100,18 @@ class Node:
 
 def run_until_signalled(node: Node) -> None:
     """Run *node* until SIGTERM or SIGINT; a second signal cuts the stopping short."""
-    # The one queue that may be put to by a signal's handler, whatever the thread was doing.
-    asked: SimpleQueue[None] = SimpleQueue()
-    signals = count(1)
+    asked = threading.Event()
 
     def ask() -> None:
-        if next(signals) > 1:
+        if asked.is_set():
             node.stop_now()
-        asked.put(None)
+        asked.set()
 
-    before = {number: signal.signal(number, lambda *_: ask()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
+    with on_stop_signal(ask):
         node.start()
-        asked.get()
+        asked.wait()
         log.info("stopping: what has started may end; another signal stops at once")
         node.stop()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _concurrency(wanted: int) -> int:

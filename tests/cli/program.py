@@ -59,7 +59,7 @@ class Running:
         self._process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=folder,
-            env=None if env is None else {**os.environ, **env},
+            env={**os.environ, "PYTHONFAULTHANDLER": "1", **(env or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -78,7 +78,8 @@ class Running:
         self._process.wait()
         self._reader.join(_MOMENT if error else PATIENCE)
         if self._reader.is_alive():
-            self._kill_those_left_behind()
+            self._signal_all(signal.SIGKILL)
+            self._reader.join(PATIENCE)
         assert self._process.stdout is not None
         self._process.stdout.close()
 
@@ -97,17 +98,25 @@ class Running:
         self._process.send_signal(number)
 
     def end(self) -> int:
-        """Wait until it and all who speak for it have ended, and return the exit code."""
-        code = self._process.wait(PATIENCE)
+        """Wait until it and all who speak for it have ended, and return the exit code.
+
+        Those that do not end are made to show where their threads are.
+        """
+        try:
+            code = self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._signal_all(signal.SIGABRT)
+            code = self._process.wait()
         self._reader.join(PATIENCE)
         assert not self._reader.is_alive(), self.output
+        assert code != -signal.SIGABRT, self.output
         return code
 
-    def _kill_those_left_behind(self) -> None:
-        for pid in set(re.findall(r"\[(\d+)\]", self.output)):
+    def _signal_all(self, number: int) -> None:
+        """Send a signal to the program and to those who speak for it."""
+        for pid in {str(self.pid), *re.findall(r"\[(\d+)\]", self.output)}:
             with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-        self._reader.join(PATIENCE)
+                os.kill(int(pid), number)
 
     def _read(self) -> None:
         assert self._process.stdout is not None

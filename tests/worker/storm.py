@@ -64,9 +64,9 @@ class Process:
 
     def __init__(self, url: str, ledger: Path, lease: str = "1s") -> None:
         environment = os.environ | {"MAINSPRING_URL": url, "LEDGER": str(ledger)}
-        command = ["worker", "--app", "tests.worker.storm:app", "--lease", lease, "--concurrency", "8"]
+        options = ["--app=tests.worker.storm:app", f"--lease={lease}", "--concurrency=8", "--log-level=warning"]
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "mainspring", *command, "--log-level", "warning"],
+            [sys.executable, "-X", "faulthandler", "-W", "ignore", "-m", "mainspring", "worker", *options],
             env=environment,
             cwd=ROOT,
         )
@@ -75,7 +75,12 @@ class Process:
         self._process.send_signal(number)
 
     def wait(self) -> int:
-        return self._process.wait(timeout=120)
+        """Wait until it has ended, and return its exit code; one that does not end shows where its threads are."""
+        try:
+            return self._process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGABRT)
+            return self._process.wait()
 
     def kill(self) -> None:
         if self._process.poll() is None:

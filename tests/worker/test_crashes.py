@@ -87,6 +87,8 @@ def test_a_worker_that_stood_still_past_its_lease_can_record_nothing(app: Mainsp
             first.send(signal.SIGCONT)
             until(lambda: lines(ledger, "lost") == [(0, 1)])
             until(lambda: sorted(lines(ledger, "end")) == [(0, 1), (0, 2), (0, 2)])
+            first.send(signal.SIGTERM)
+            assert first.wait() == 0
 
     assert execute(url, "SELECT n FROM effects") == [(0,)]
     assert plain.result() == 2

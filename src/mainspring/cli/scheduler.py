@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-import signal
+import threading
 from contextlib import closing
-from queue import SimpleQueue
 
 from mainspring.cli.log import log_to_stderr
 from mainspring.cli.options import DEFAULT_URL, LogLevel, Url
@@ -15,6 +14,7 @@ from mainspring.cli.values import level
 from mainspring.errors import StoreError
 from mainspring.scheduler import Scheduler
 from mainspring.service import Loop
+from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
 from mainspring.store.database import DUE
 
@@ -30,16 +30,14 @@ def scheduler(url: Url = DEFAULT_URL, log_level: LogLevel = "info") -> None:
     number may run at the same time.
     """
     log_to_stderr(level(log_level))
-    stopped: SimpleQueue[None] = SimpleQueue()  # an Event's lock could be held by what a signal interrupts
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.put(None))
-    with closing(open_store(url)) as store:
+    stopped = threading.Event()
+    with on_stop_signal(stopped.set), closing(open_store(url)) as store:
         log.info("sweeping database %s", without_passwords(url))
         _sweep(store, stopped)
     log.info("stopped")
 
 
-def _sweep(store: Store, stopped: SimpleQueue[None]) -> None:
+def _sweep(store: Store, stopped: threading.Event) -> None:
     sweeps = Scheduler(store)
     listener = store.listen({DUE})
 
@@ -53,7 +51,7 @@ def _sweep(store: Store, stopped: SimpleQueue[None]) -> None:
     listen = Loop("listen", hear)
     sweeps.start()
     listen.start()
-    stopped.get()
+    stopped.wait()
     listener.close()
     listen.close()
     sweeps.close()

@@ -14,12 +14,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from mainspring.cli.line import VARIABLE, SupervisorEnd
 from mainspring.clock import SystemClock
+from mainspring.signals import on_stop_signal
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a worker that died is started again; they double from death to death."""
@@ -83,7 +83,7 @@ class Supervisor:
         The first begins alone, and the others when a worker works: so what is wrong with all of them is said once.
         """
         others = processes - 1
-        with _signals(lambda: self._news.put(self._ask)):
+        with on_stop_signal(lambda: self._news.put(self._ask)):
             self._start(keep)
             while self._keepers:
                 self._news.get()()
@@ -182,14 +182,3 @@ def how_it_ended(code: int) -> str:
         return f"was killed by {signal.Signals(-code).name}"
     except ValueError:
         return f"was killed by signal {-code}"
-
-
-@contextmanager
-def _signals(call: Callable[[], None]) -> Iterator[None]:
-    """Have *call* called for every SIGTERM and SIGINT while the block lasts."""
-    before = {number: signal.signal(number, lambda *_: call()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -96,7 +96,7 @@ class Worker:
         self._claimers = list(self._claimer_of.values())
         self._listener: Listener | None = None
         self._listen = Loop("listen", self._hear)
-        self._stop_now = False  # not an Event: its lock could be held by the very code that a signal interrupts
+        self._stop_now = False
 
     def start(self) -> None:
         """Open a session and begin to work."""

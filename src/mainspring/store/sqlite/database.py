@@ -35,6 +35,7 @@ _IDLE_READERS = 4
 _GLANCE = 0.005
 """Seconds that a listener waits for the turn to look at what other processes did."""
 
+_DATA_VERSION = "PRAGMA data_version"
 _SYNCHRONOUS = {"normal": 1, "full": 2, "extra": 3}
 _INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "at")
 _CONVERTERS: Mapping[str, Converter] = {
@@ -75,7 +76,7 @@ class SqliteDatabase:
         self._writer = self._connect_to_write()
         self._inode = os.stat(self._path).st_ino
         self._others = 0
-        self._seen = _data_version(self._writer)
+        self._seen = int(self._patiently(self._writer, _DATA_VERSION).fetchone()[0])
         self._readers: list[sqlite3.Connection] = []
         self._listeners: set[SqliteListener] = set()
         self._closed = False
@@ -282,7 +283,7 @@ class SqliteDatabase:
     def _look_at_others(self, *, this_is_us: bool = False) -> None:
         """Count a change that the writing connection did not make; called by whoever has the turn."""
         with suppress(sqlite3.Error):  # the next look will tell as well
-            seen = _data_version(self._writer)
+            seen = int(self._writer.execute(_DATA_VERSION).fetchone()[0])
             self._others += seen != self._seen and not this_is_us
             self._seen = seen
 
@@ -400,10 +401,6 @@ def _take_back(connection: sqlite3.Connection) -> bool:
         return connection.in_transaction
     except sqlite3.ProgrammingError:  # it was closed
         return False
-
-
-def _data_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 def prepared(path: Path) -> bool:
