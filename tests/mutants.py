@@ -20,6 +20,7 @@ SETTLE, CLAIM, CONTROL = (f"tests/conformance/test_{name}.py" for name in ("sett
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
+TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
 CRASHES = "tests/faults/test_crashes.py"
 JOURNAL, TRANSACTION = "tests/conformance/test_journal.py", "tests/conformance/test_transaction.py"
@@ -105,7 +106,7 @@ MUTANTS = [
     ),
     Mutant(
         "SQLite begins its write transactions as readers",
-        "store/sqlite/database.py",
+        "store/sqlite/writer.py",
         '"BEGIN IMMEDIATE"',
         '"BEGIN"',
         f"{OPEN}::test_a_write_transaction_on_sqlite_is_one_from_the_start",
@@ -258,9 +259,30 @@ MUTANTS = [
         f"{NETWORK}::test_a_replay_whose_reply_is_lost_happens_once",
     ),
     Mutant(
+        "SQLite keeps half of what failed beside others",
+        "store/sqlite/writer.py",
+        """            self._connection.execute("ROLLBACK TO beside")\n""",
+        "",
+        f"{TURNS}::test_one_that_fails_on_the_way_takes_back_its_own_and_nothing_else",
+    ),
+    Mutant(
+        "SQLite does what its caller has given up",
+        "store/sqlite/writer.py",
+        "self._waiting.remove(wanted)",
+        "pass",
+        f"{TURNS}::test_one_that_has_waited_for_too_long_is_not_done_later",
+    ),
+    Mutant(
+        "SQLite answers those whose transaction failed for another's sake",
+        "store/sqlite/writer.py",
+        "self._waiting.extendleft(reversed(tried))",
+        "[setattr(wanted, 'done', True) for wanted in tried]",
+        f"{TURNS}::test_one_whose_transaction_failed_for_the_sake_of_another_is_done_in_the_next",
+    ),
+    Mutant(
         "SQLite commits without waiting for the disk",
-        "store/sqlite/database.py",
-        'connection.execute(f"PRAGMA synchronous = {self._synchronous}")',
+        "store/sqlite/file.py",
+        'connection.execute(f"PRAGMA synchronous = {self.synchronous}")',
         'connection.execute("PRAGMA synchronous = OFF")',
         f"{OPEN}::test_sqlite_is_as_durable_as_it_was_asked_to_be",
     ),
@@ -294,7 +316,7 @@ MUTANTS = [
     ),
     Mutant(
         "SQLite keeps half of what failed",
-        "store/sqlite/database.py",
+        "store/sqlite/writer.py",
         'connection.execute("ROLLBACK")',
         'connection.execute("COMMIT")',
         f"{CONTROL}::test_a_replay_that_fails_on_the_way_leaves_everything_as_it_was[sqlite",
@@ -399,8 +421,8 @@ MUTANTS = [
     ),
     Mutant(
         "a forked child writes to a log that its parent removes",
-        "store/sqlite/database.py",
-        "        _check_not_forked(self._path)\n",
+        "store/sqlite/file.py",
+        "        _check_not_forked(self.path)\n",
         "",
         f"{CRASHES}::test_a_forked_child_can_not_open_the_sqlite_file_that_its_parent_had_open",
     ),
@@ -532,7 +554,7 @@ MUTANTS = [
     ),
     Mutant(
         "SQLite: transaction's own commit is news",
-        "store/sqlite/database.py",
+        "store/sqlite/writer.py",
         "_look_at_others(this_is_us=True)",
         "_look_at_others()",
         f"{TRANSACTION}::test_a_job_that_ends_wakes_nobody[sqlite",
@@ -553,7 +575,7 @@ MUTANTS = [
     ),
     Mutant(
         "a block on SQLite may commit",
-        "store/sqlite/database.py",
+        "store/sqlite/writer.py",
         "        connection.set_authorizer(_leave_transaction_to_us)\n",
         "",
         f"{TRANSACTION}::test_a_block_that_ends_its_transaction_is_told_so[sqlite",
@@ -581,7 +603,7 @@ MUTANTS = [
     ),
     Mutant(
         "a block on SQLite waits for itself",
-        "store/sqlite/database.py",
+        "store/sqlite/writer.py",
         "if self._lent_to == threading.get_ident():",
         "if False:",
         f"{TRANSACTION}::test_a_block_on_sqlite_that_would_wait_for_itself_is_told_so",

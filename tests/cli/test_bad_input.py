@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mainspring.store.sqlite.database import SqliteDatabase
+from mainspring.store.sqlite.file import SqliteFile
 from tests.cli.databases import make_newer, migrated
 from tests.cli.program import assert_refused, in_process, mainspring
 from tests.support.postgres import PostgresServer
@@ -181,13 +181,13 @@ def test_migrating_in_a_read_only_folder(name: str, read_only_folder: Path) -> N
 
 
 def test_migrating_on_a_full_disk_leaves_no_table(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up = SqliteDatabase._set_up
+    set_up = SqliteFile._set_up
 
-    def set_up_small(self: SqliteDatabase, connection: sqlite3.Connection) -> None:
+    def set_up_small(self: SqliteFile, connection: sqlite3.Connection) -> None:
         set_up(self, connection)
         connection.execute("PRAGMA max_page_count = 4")
 
-    monkeypatch.setattr(SqliteDatabase, "_set_up", set_up_small)
+    monkeypatch.setattr(SqliteFile, "_set_up", set_up_small)
 
     assert_refused(in_process("migrate", "--url", sqlite_url), "free some space")
     connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))

@@ -35,7 +35,7 @@ from mainspring.store.postgres.database import PostgresDatabase
 from mainspring.store.sql import SqlStore
 from mainspring.store.sqlite.database import SqliteDatabase
 from mainspring.testing import SettableClock
-from tests.conformance.test_truths import execute
+from tests.support.databases import execute, table
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import database, with_database
 
@@ -102,7 +102,8 @@ def test_migrate_says_what_it_did(bare_url: str) -> None:
 
 def test_a_newer_database_is_refused(url: str) -> None:
     open_store(url).close()
-    execute_schema(url, "INSERT INTO schema (version, name, applied_at) VALUES (999, 'future', {now})")
+    now = "0" if url.startswith("sqlite") else "now()"
+    execute(url, f"INSERT INTO {table(url, 'schema')} (version, name, applied_at) VALUES (999, 'future', {now})")
 
     with pytest.raises(SchemaNewer, match="schema version 999, this mainspring knows only up to 1; upgrade"):
         open_store(url)
@@ -211,14 +212,14 @@ def test_a_full_disk_refuses_the_write_whole_and_goes_on_afterwards(sqlite_url: 
     store = open_store(sqlite_url)
     database = store._db
     assert isinstance(database, SqliteDatabase)
-    (pages,) = database._writer.execute("PRAGMA page_count").fetchone()
-    database._writer.execute(f"PRAGMA max_page_count = {pages + 10}")
+    (pages,) = database._writer._connection.execute("PRAGMA page_count").fetchone()
+    database._writer._connection.execute(f"PRAGMA max_page_count = {pages + 10}")
 
     with pytest.raises(StoreFull, match="the disk is full; free some space"):
         store.enqueue(new_jobs(2_000))
     assert store.counts() == {}
 
-    database._writer.execute("PRAGMA max_page_count = 1000000")
+    database._writer._connection.execute("PRAGMA max_page_count = 1000000")
     store.enqueue(new_jobs(2_000))
     assert store.counts() == {"default": {JobState.READY: 2_000}}
     store.close()
@@ -246,7 +247,7 @@ def test_a_store_has_the_patience_it_was_given(url: str) -> None:
     database = store._db
 
     assert isinstance(database, SqliteDatabase | PostgresDatabase)
-    assert database._deadline == 3
+    assert (database._file.deadline if isinstance(database, SqliteDatabase) else database._deadline) == 3
     assert isinstance(database, SqliteDatabase) or database._patience == 1
     store.close()
 
@@ -279,27 +280,14 @@ def test_a_closed_store_says_so(url: str) -> None:
         store.enqueue([new_job()])
 
 
-def execute_schema(url: str, statement: str) -> None:
-    """Change the record of migrations behind our back."""
-    if url.startswith("sqlite"):
-        statement = statement.replace("schema ", "mainspring_schema ").format(now=0)
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-        connection.execute(statement)
-        connection.commit()
-        connection.close()
-    else:
-        with psycopg.connect(url) as server:
-            server.execute(statement.replace("schema ", "mainspring.schema ").format(now="now()").encode())
-
-
 @pytest.mark.parametrize(("option", "level"), [("", 2), ("?synchronous=normal", 1), ("?synchronous=extra", 3)])
 def test_sqlite_is_as_durable_as_it_was_asked_to_be(sqlite_url: str, option: str, level: int) -> None:
     store = open_store(sqlite_url + option)
     database = store._db
     assert isinstance(database, SqliteDatabase)
 
-    assert database._writer.execute("PRAGMA synchronous").fetchone() == (level,)
-    assert database._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert database._writer._connection.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert database._writer._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     store.close()
 
 
@@ -371,7 +359,7 @@ def test_a_column_too_large_to_be_fetched_in_one_piece_is_fetched_in_many(
 ) -> None:
     store = open_store(sqlite_url)
     store.enqueue(new_jobs(3, payload='{"args":["' + "x" * 60_000 + '"],"kwargs":{}}'))
-    for connection in (store._db._writer, store._db._take_reader()):  # type: ignore[attr-defined]
+    for connection in (store._db._writer._connection, store._db._take_reader()):  # type: ignore[attr-defined]
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
 
     assert len(store.claim(opened_session(store), "default", 3)) == 3

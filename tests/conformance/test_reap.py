@@ -16,6 +16,7 @@ from mainspring.store.sql import SqlStore
 from mainspring.store.sweep import REAP_BATCH
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_jobs, opened_session, stored
+from tests.support.reboot import rebooted_store
 from tests.support.refusal import refusing
 
 
@@ -175,17 +176,11 @@ def test_a_jump_of_the_machines_wall_clock_costs_no_lease_on_sqlite(sqlite_url: 
 
 
 def test_a_reboot_ends_every_lease_on_sqlite(sqlite_url: str) -> None:
-    before, after = SettableClock(), SettableClock()
-    before.advance("30d")
-    store = open_store(sqlite_url, clock=before)
-    job = claimed_job(store)
+    store = rebooted_store(sqlite_url)
+
+    assert store.reap() == 1
+    assert store.counts() == {"default": {JobState.READY: 1}}
     store.close()
-
-    rebooted = open_store(sqlite_url, clock=after)
-
-    assert rebooted.reap() == 1
-    assert stored(rebooted, job.id).state is JobState.READY
-    rebooted.close()
 
 
 def test_a_session_that_cannot_be_reaped_does_not_keep_the_others_from_it(

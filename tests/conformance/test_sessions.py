@@ -7,10 +7,10 @@ from datetime import timedelta
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned, Succeeded
 from mainspring.model.session import NewSession
-from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_id, new_job, opened_session
+from tests.support.reboot import rebooted_store
 
 
 def test_an_open_session_is_listed_and_alive(store: SqlStore, clock: SettableClock) -> None:
@@ -47,17 +47,13 @@ def test_a_lease_that_has_ended_is_not_revived(store: SqlStore, clock: SettableC
 
 def test_a_lease_from_before_a_reboot_is_dead_on_sqlite(sqlite_url: str) -> None:
     """It is on a clock that began anew, and seems to end later than any lease that was given since."""
-    before, after = SettableClock(), SettableClock()
-    before.advance("30d")
-    store = open_store(sqlite_url, clock=before)
-    session = opened_session(store)
+    store = rebooted_store(sqlite_url)
+
+    (session,) = store.sessions()
+
+    assert not session.alive
+    assert not store.beat(session.id, {}).alive
     store.close()
-
-    rebooted = open_store(sqlite_url, clock=after)
-
-    assert not rebooted.sessions()[0].alive
-    assert not rebooted.beat(session, {}).alive
-    rebooted.close()
 
 
 def test_an_unknown_session_is_told_so(store: SqlStore) -> None:

@@ -22,6 +22,7 @@ from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
+from tests.support.databases import execute
 from tests.support.factories import claimed_job, new_job, opened_session, stored
 
 BOOM = Failure(type="ValueError", message="boom")
@@ -39,18 +40,6 @@ def postgres_url(postgres_url: str) -> str:
     """A PostgreSQL database, likewise."""
     execute(postgres_url, "CREATE TABLE letters (text TEXT)")
     return postgres_url
-
-
-def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
-    if url.startswith("sqlite"):
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-        try:
-            return connection.execute(statement).fetchall()
-        finally:
-            connection.close()
-    with psycopg.connect(url, autocommit=True) as server:
-        cursor = server.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 def letters(url: str) -> list[str]:

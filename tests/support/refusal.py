@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Iterator
 
-import psycopg
+from tests.support.databases import execute
 
 
 @contextlib.contextmanager
 def refusing(url: str, write: str, table: str, when: str = "TRUE") -> Iterator[None]:
     """Let the database at *url* refuse each *write* (INSERT, UPDATE, DELETE) of a row of *table*, for a while."""
     begin, end = (_sqlite if url.startswith("sqlite") else _postgres)(write, table, when)
-    _execute(url, begin)
+    execute(url, begin)
     try:
         yield
     finally:
-        _execute(url, end)
+        execute(url, end)
 
 
 def _sqlite(write: str, table: str, when: str) -> tuple[str, str]:
@@ -35,15 +34,3 @@ def _postgres(write: str, table: str, when: str) -> tuple[str, str]:
         " EXECUTE FUNCTION refuse()",
         "DROP FUNCTION refuse CASCADE",
     )
-
-
-def _execute(url: str, statements: str) -> None:
-    if url.startswith("sqlite"):
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-        try:
-            connection.execute(statements)
-        finally:
-            connection.close()
-    else:
-        with psycopg.connect(url) as server:
-            server.execute(statements.encode())

@@ -16,9 +16,9 @@ import pytest
 from mainspring import JobState, Mainspring
 from mainspring.job_handle import JobHandle
 from mainspring.store import open_store
+from tests.support.databases import execute
 from tests.support.postgres import PostgresServer, running_server
 from tests.support.waiting import until
-from tests.worker.databases import execute
 from tests.worker.storm import Process, effect, lines, running, unaware, work
 
 pytestmark = pytest.mark.slow

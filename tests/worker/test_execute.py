@@ -12,8 +12,8 @@ import pytest
 from mainspring import Context, JobState, Mainspring, Retry, Snooze
 from mainspring.errors import InvalidValue, JobFailed
 from mainspring.job_handle import JobHandle
+from tests.support.databases import execute
 from tests.support.waiting import until
-from tests.worker.databases import execute
 
 LONG = "60s"
 ONCE = Retry(max_attempts=1)
@@ -369,7 +369,7 @@ def test_a_timeout_that_comes_while_a_handler_waits_for_the_store_harms_nobody(s
         other.enqueue()
 
     with app.worker(concurrency=2):
-        turn = app.client.store._db._turn  # type: ignore[attr-defined]
+        turn = app.client.store._db._writer._turn  # type: ignore[attr-defined]
         job = waits.enqueue()
         until(lambda: job.state is JobState.RUNNING)
         with turn:

@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +19,6 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
-import psycopg
 import pytest
 
 from mainspring import JobState, Mainspring, Retry
@@ -37,6 +35,7 @@ from mainspring.worker.executors.process import Process
 from mainspring.worker.executors.references import Reference, importable, reference_to
 from mainspring.worker.held import Held
 from mainspring.worker.worker import Worker
+from tests.support.databases import execute
 from tests.support.factories import opened_session
 from tests.support.waiting import until
 from tests.worker import process_tasks
@@ -212,18 +211,6 @@ def test_a_handler_can_ask_to_be_run_later(app: Mainspring) -> None:
 
 
 # --- what a handler writes together with its success -------------------------------------------------------------
-
-
-def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
-    if url.startswith("sqlite"):
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-        try:
-            return connection.execute(statement).fetchall()
-        finally:
-            connection.close()
-    with psycopg.connect(url, autocommit=True) as server:
-        cursor = server.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 def test_a_transaction_keeps_rows_and_success_together(either_app: Mainspring) -> None:

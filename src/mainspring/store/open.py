@@ -67,7 +67,7 @@ def sqlite_file(url: str) -> Path | None:
 
 def sqlite_prepared(file: Path) -> bool:
     """Return whether our tables are in *file*; looking changes nothing in it."""
-    from mainspring.store.sqlite.database import prepared
+    from mainspring.store.sqlite.file import prepared
 
     return prepared(file)
 

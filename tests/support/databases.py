@@ -1,0 +1,26 @@
+"""A look into the database that does not go through Mainspring."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import psycopg
+
+
+def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """Run *statement* as a person at the database's own prompt would, and return the rows it found."""
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+        try:
+            return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
+    with psycopg.connect(url, autocommit=True) as server:
+        cursor = server.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def table(url: str, name: str) -> str:
+    """Return what our table *name* is called there."""
+    return f"mainspring_{name}" if url.startswith("sqlite") else f"mainspring.{name}"
