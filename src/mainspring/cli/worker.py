@@ -147,13 +147,7 @@ def worker(  # noqa: PLR0913 - one parameter for each option
     if reload and processes > 1:
         raise InvalidValue(f"expected --reload with one process, got --processes {processes}")
     wanted = _Wanted(
-        app=app,
-        queues=queues or [],
-        concurrency=concurrency,
-        lease=lease,
-        grace=grace,
-        url=url,
-        log_level=log_level,
+        app=app, queues=queues or [], concurrency=concurrency, lease=lease, grace=grace, url=url, log_level=log_level
     )
     _run(wanted, processes, reload)
 

@@ -83,36 +83,36 @@ class _Call:
     as_json: bool
 
 
-def cancel(  # noqa: PLR0913 - one parameter for each option
-    ids: Ids = None,
-    state: State = None,
-    queue: Queue = None,
-    task: TaskName = None,
-    key: Key = None,
-    reason: Reason = None,
-    yes: Yes = False,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Cancel jobs: waiting ones at once, running ones by asking their worker."""
-    _run(_Call(_CANCEL, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
+def _command(action: _Action, about: str) -> Callable[..., None]:
+    """Return the command that does *action*, with or without a reason; its help says *about*."""
+
+    def command(  # noqa: PLR0913 - one parameter for each option
+        ids: Ids = None,
+        state: State = None,
+        queue: Queue = None,
+        task: TaskName = None,
+        key: Key = None,
+        reason: Reason = None,
+        yes: Yes = False,
+        url: Url = DEFAULT_URL,
+        as_json: AsJson = False,
+    ) -> None:
+        _run(_Call(action, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
+
+    command.__name__, command.__doc__ = action.verb, about
+    return command
 
 
-def pause(  # noqa: PLR0913 - one parameter for each option
-    ids: Ids = None,
-    state: State = None,
-    queue: Queue = None,
-    task: TaskName = None,
-    key: Key = None,
-    reason: Reason = None,
-    yes: Yes = False,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Hold jobs until they are resumed: waiting ones at once, running ones by asking their worker."""
-    _run(_Call(_PAUSE, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
+cancel = _command(_CANCEL, "Cancel jobs: waiting ones at once, running ones by asking their worker.")
+pause = _command(_PAUSE, "Hold jobs until they are resumed: waiting ones at once, running ones by asking their worker.")
+replay = _command(
+    _REPLAY,
+    "Run failed, cancelled or expired jobs again, with fresh counters.\n\n"
+    "Chosen by --queue, --task or --key alone, only failed ones are.",
+)
 
 
+# Written out, without --reason: the store keeps none for a resume.
 def resume(  # noqa: PLR0913 - one parameter for each option
     ids: Ids = None,
     state: State = None,
@@ -125,24 +125,6 @@ def resume(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Let paused jobs go on at their due time."""
     _run(_Call(_RESUME, ids or [], _match(state, queue, task, key), None, yes, as_json), url)
-
-
-def replay(  # noqa: PLR0913 - one parameter for each option
-    ids: Ids = None,
-    state: State = None,
-    queue: Queue = None,
-    task: TaskName = None,
-    key: Key = None,
-    reason: Reason = None,
-    yes: Yes = False,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Run failed, cancelled or expired jobs again, with fresh counters.
-
-    Chosen by --queue, --task or --key alone, only failed ones are.
-    """
-    _run(_Call(_REPLAY, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
 
 
 def _match(state: str | None, queue: str | None, task: str | None, key: str | None) -> JobFilter:
