@@ -19,6 +19,8 @@ from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
 from mainspring.worker.worker import Settings, Worker
 
+_LAST_SWEEPS = 5.0
+
 log = logging.getLogger("mainspring.worker")
 
 
@@ -67,7 +69,7 @@ class Node:
             return True
         self._stopping = worker
         settled = worker.stop(self._grace)
-        self._scheduler.close()
+        self._scheduler.close(_LAST_SWEEPS)
         for store in self._stores:
             store.close()
         return settled

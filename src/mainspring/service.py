@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from mainspring.clock import SystemClock
 
 _PAUSE_AFTER_ERROR = 1.0
 
@@ -22,7 +24,7 @@ class Loop:
     def __init__(self, name: str, work: Callable[[], float]) -> None:
         self._work = work
         self._woken = threading.Event()
-        self._closing = False
+        self.ending = False
         self._thread = threading.Thread(target=self._run, name=f"mainspring-{name}", daemon=True)
 
     def start(self) -> None:
@@ -33,18 +35,20 @@ class Loop:
         if not self._woken.is_set():  # asking is cheaper than setting, and a flood asks often
             self._woken.set()
 
-    def close(self, timeout: float | None = None) -> bool:
-        """End when the call that is under way is over; return whether that was within *timeout* seconds."""
-        self._closing = True
+    def end(self) -> None:
+        """End when the call that is under way is over. Returns at once."""
+        self.ending = True
         self._woken.set()
+
+    def join(self, timeout: float) -> None:
+        """Wait until it has ended, for *timeout* seconds at most."""
         if self._thread.is_alive():
-            self._thread.join(timeout)
-        return not self._thread.is_alive()
+            self._thread.join(max(0.0, timeout))
 
     def _run(self) -> None:
         while True:
             self._woken.clear()
-            if self._closing:  # looked at after the clearing, which would else undo the wake of `close`
+            if self.ending:  # looked at after the clearing, which would else undo the wake of `end`
                 return
             try:
                 pause = self._work()
@@ -53,3 +57,13 @@ class Loop:
                 pause = _PAUSE_AFTER_ERROR
             if pause > 0:
                 self._woken.wait(None if pause == math.inf else pause)
+
+
+def close(loops: Iterable[Loop], timeout: float) -> None:
+    """End *loops*, and wait until all have ended, for *timeout* seconds at most."""
+    clock, loops = SystemClock(), list(loops)
+    give_up = clock.steady() + timeout
+    for loop in loops:
+        loop.end()
+    for loop in loops:
+        loop.join(give_up - clock.steady())

@@ -121,6 +121,18 @@ def test_a_wish_to_pause_can_be_taken_back(store: SqlStore) -> None:
     assert store.beat(session, {job.id: job.fence}).wishes == {}
 
 
+def test_a_job_that_is_resumed_while_its_attempt_pauses_is_ready(store: SqlStore) -> None:
+    job = claimed_job(store)
+    store.pause([job.id], "hold on")
+    store.resume([job.id])
+
+    assert store.settle([settle(job, Paused())]) == {job.id}
+
+    after = stored(store, job.id)
+    assert (after.state, after.reason, after.attempt) == (JobState.READY, None, 0)
+    assert [past.outcome for past in store.attempts(job.id)] == ["paused"]
+
+
 def test_cancel_wins_over_pause(store: SqlStore) -> None:
     session = opened_session(store)
     job = claimed_job(store, session)

@@ -77,6 +77,8 @@ def test_each_outcome_leads_where_the_lifecycle_says(
     store: SqlStore, outcome: Outcome, state: JobState, attempt: int
 ) -> None:
     job = claimed_job(store)
+    if state is JobState.PAUSED:
+        store.pause([job.id], "later")
 
     assert store.settle([settle(job, outcome)]) == {job.id}
 

@@ -218,11 +218,14 @@ class ReferenceStore:
         )
 
     def _grant(self, job: Job, before: Job) -> None:
+        answer = None
         if before.wish is not None:
             decide = lifecycle.cancel if before.wish is Wish.CANCEL else lifecycle.pause
             answer = decide(job, before.reason)
-            if isinstance(answer, Settlement):
-                self._apply(answer)
+        elif before.state is JobState.RUNNING:  # it may have paused for a wish that was taken back
+            answer = lifecycle.resume(job, self._clock.now())
+        if isinstance(answer, Settlement):
+            self._apply(answer)
 
     def _last_attempt(self, job: Job, settlement: Settlement | None = None) -> Attempt:
         assert job.session is not None

@@ -84,7 +84,7 @@ def test_one_goes_out_at_once_and_what_ends_meanwhile_goes_together(
 
     assert gate.batches == [1, BATCH, 100]
     assert real_store.counts() == {}
-    assert len(holding) == 0
+    assert len(holding.all()) == 0
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("away"), StoreFull("full")])
@@ -136,7 +136,7 @@ def test_a_stale_settlement_is_dropped(real_store: SqlStore, gate: Gate, holding
     assert settler.finish(60)
     (job,) = real_store.page()
     assert job.result == "1"
-    assert len(holding) == 0
+    assert len(holding.all()) == 0
 
 
 def test_a_worker_that_stops_while_the_database_is_away_does_not_wait_for_ever(

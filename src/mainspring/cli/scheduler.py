@@ -13,12 +13,14 @@ from mainspring.cli.output import without_passwords
 from mainspring.cli.values import level
 from mainspring.errors import StoreError
 from mainspring.scheduler import Scheduler
-from mainspring.service import Loop
+from mainspring.service import Loop, close
 from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
 from mainspring.store.database import DUE
 
 _LISTEN = 5.0
+_LAST_SWEEPS = 20.0
+"""Seconds; more than a call to the database may take."""
 
 log = logging.getLogger("mainspring.scheduler")
 
@@ -53,5 +55,5 @@ def _sweep(store: Store, stopped: threading.Event) -> None:
     listen.start()
     stopped.wait()
     listener.close()
-    listen.close()
-    sweeps.close()
+    close([listen], _LAST_SWEEPS)
+    sweeps.close(_LAST_SWEEPS)

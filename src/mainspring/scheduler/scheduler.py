@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mainspring.scheduler.promote import promote
 from mainspring.scheduler.reap import reap
-from mainspring.service import Loop
+from mainspring.service import Loop, close
 from mainspring.store import Store
 from mainspring.store.database import DUE
 
@@ -27,6 +27,6 @@ class Scheduler:
         if DUE in topics:
             self._promote.wake()
 
-    def close(self) -> None:
-        self._promote.close()
-        self._reap.close()
+    def close(self, timeout: float) -> None:
+        """End, and wait for a sweep that is under way, for *timeout* seconds at most."""
+        close([self._promote, self._reap], timeout)

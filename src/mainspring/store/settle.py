@@ -12,6 +12,7 @@ from uuid import UUID
 from mainspring.model import lifecycle
 from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import Settlement
+from mainspring.model.outcome import Paused
 from mainspring.store import rows
 from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, Database, Row, Runner
@@ -49,7 +50,8 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
         for piece in chunks(again, _characters)
         for row in tx.run("settle_again", settlements=rows.settlements(piece))
     ]
-    _grant(tx, [row for row in moved if row[3] is not None])
+    paused = {settlement.job_id for settlement in again if settlement.outcome == Paused.name}
+    _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])
     topics = {_topic(queue, state) for _, queue, state, _, _ in moved}
     return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
 
@@ -102,7 +104,10 @@ def _characters(settlement: Settlement) -> int:
 
 
 def _grant(tx: Runner, wished: list[Row]) -> None:
-    """Grant wishes that came while their attempt ended, for no worker will hear of them any more."""
+    """Grant wishes that came while their attempt ended, for no worker will hear of them any more.
+
+    One that paused without a wish to pause has been resumed meanwhile.
+    """
     if not wished:
         return
     asked = {job_id: (wish, reason) for job_id, _, _, wish, reason in wished}
@@ -110,7 +115,13 @@ def _grant(tx: Runner, wished: list[Row]) -> None:
     for _, *row in tx.run("lock_live", ids=rows.ids(asked)):
         job = to_job(tuple(row))
         wish, reason = asked[job.id]
-        answer = lifecycle.cancel(job, reason) if wish is Wish.CANCEL else lifecycle.pause(job, reason)
+        match wish:
+            case Wish.CANCEL:
+                answer = lifecycle.cancel(job, reason)
+            case Wish.PAUSE:
+                answer = lifecycle.pause(job, reason)
+            case None:
+                answer = lifecycle.resume(job, now=job.run_at)  # it was due, for it ran
         if isinstance(answer, Settlement):
             granted.append(answer)
     apply(tx, granted)

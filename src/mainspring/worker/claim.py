@@ -25,7 +25,7 @@ POLL = 1.0
 BATCH = 500
 _PAUSE = 0.5
 _STALLED = 5.0
-"""Looks within which what was taken ahead should start."""
+"""Polls within which what was taken ahead should start."""
 
 log = logging.getLogger("mainspring.worker")
 
@@ -59,7 +59,8 @@ class Claimer:
         self._clock = clock
         self._give_back = give_back
         self._polled_at = clock.steady()
-        self._waiting = 0
+        self._put = 0
+        self._started = 0
         self.loop = Loop("claim", self._claim)
 
     def heard(self, topics: Iterable[str]) -> None:
@@ -80,8 +81,9 @@ class Claimer:
     def _poll(self) -> None:
         self._polled_at = self._clock.steady()
         self._queues.heard(self._queues.names)
-        before, self._waiting = self._waiting, self._lane.executor.waiting
-        if self._waiting > _STALLED * max(0, before - self._waiting):
+        waiting = self._lane.executor.waiting
+        before, self._started = self._started, self._put - waiting
+        if waiting > _STALLED * (self._started - before):
             self._return_stalled()
 
     def _claim_some(self) -> bool:
@@ -99,7 +101,7 @@ class Claimer:
         taken = [Held(job, self._lane.tasks[job.task]) for job in jobs]
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
-        if self._session.alive and self._session.id == session:
+        if self._session.alive and self._session.id == session and not self.loop.ending:
             self._start(taken)
         else:
             self._give_back(taken)  # if the database still knows us, they are ready again at once
@@ -113,9 +115,11 @@ class Claimer:
             self._lane.isolate.put(suspects)
             taken = [held for held in taken if held not in suspects]
         self._lane.executor.put(taken)
+        self._put += len(taken)
 
     def _return_stalled(self) -> None:
         """Give back what was taken ahead of jobs that have turned slow, so that another worker can start it."""
         self._lane.pace.stalled()
-        self._give_back(self._lane.executor.take_back())
-        self._waiting = 0
+        taken_back = self._lane.executor.take_back()
+        self._put -= len(taken_back)
+        self._give_back(taken_back)

@@ -44,7 +44,7 @@ def ending(task: Task, error: BaseException, stop: BaseException | None) -> Outc
         case CancelRequested():
             return Cancelled()
         case PauseRequested():
-            return Paused()
+            return Paused() if isinstance(stop, PauseRequested) else Returned()  # resumed before it had stopped
         case WorkerStopped():
             return Returned()
         case TimeExpired():

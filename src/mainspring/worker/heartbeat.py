@@ -48,7 +48,8 @@ class Heartbeat:
             self._renewed()
             return
         session, sent = self._session.id, self._clock.steady()
-        beat = self._store.beat(session, self._session.holding.fences())
+        held = self._session.holding.by_id()
+        beat = self._store.beat(session, {job_id: one.job.fence for job_id, one in held.items()})
         if not beat.alive:
             self._session.lose("the database had ended the lease, perhaps because this process had stood still")
             self._session.open()
@@ -59,15 +60,16 @@ class Heartbeat:
         self._give_back_strays(beat.strays)
 
     def _hear(self, beat: Beat) -> None:
-        for one in self._session.holding.all():
+        holding = self._session.holding.by_id()
+        for one in holding.values():
             if isinstance(one.stop, PauseRequested) and one.job.id not in beat.wishes:
                 one.go_on()  # resumed before it had stopped
         for job_id, wish in beat.wishes.items():
-            held = self._session.holding.get(job_id)
+            held = holding.get(job_id)
             if held is not None:
                 held.end(CancelRequested("cancelled") if wish is Wish.CANCEL else PauseRequested("paused"))
         for job_id, fence in beat.lost.items():
-            held = self._session.holding.get(job_id)
+            held = holding.get(job_id)
             # It may have been settled, and even claimed anew, while the beat was on its way.
             if held is not None and held.job.fence == fence and not held.settled:
                 held.end(LeaseLost(f"job {job_id} is no longer ours"))

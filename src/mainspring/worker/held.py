@@ -36,6 +36,8 @@ class Held:
 
     def end(self, stop: BaseException) -> None:
         """Ask the attempt to end because of *stop*; the first reason stays, unless the lease is lost."""
+        if type(stop) is type(self.stop):
+            return  # every beat brings the same wish until it is granted
         if self.stop is None or isinstance(stop, LeaseLost):
             self.stop = stop
         self._tell(stop)
@@ -52,27 +54,23 @@ class Held:
 
 
 class Holding:
-    """All that the session holds, by job id. Each call is one operation on a dict, so threads need no lock."""
+    """All that the session holds, oldest first. Each call is one operation on a dict, so threads need no lock.
+
+    Not by job id, which is slow to hash and looked for only now and then. A job that was given back and claimed anew
+    may be there twice for a moment.
+    """
 
     def __init__(self) -> None:
-        self._held: dict[UUID, Held] = {}
-
-    def __len__(self) -> int:
-        return len(self._held)
+        self._held: dict[Held, None] = {}
 
     def add(self, taken: Iterable[Held]) -> None:
-        self._held.update({held.job.id: held for held in taken})
+        self._held.update(dict.fromkeys(taken))
 
     def drop(self, held: Held) -> None:
-        """Forget *held*, unless the job has been claimed anew since."""
-        if self._held.get(held.job.id) is held:
-            self._held.pop(held.job.id, None)
-
-    def get(self, job_id: UUID) -> Held | None:
-        return self._held.get(job_id)
+        self._held.pop(held, None)
 
     def all(self) -> list[Held]:
-        return list(self._held.values())
+        return list(self._held)
 
-    def fences(self) -> dict[UUID, int]:
-        return {job_id: held.job.fence for job_id, held in list(self._held.items())}
+    def by_id(self) -> dict[UUID, Held]:
+        return {held.job.id: held for held in self.all()}

@@ -10,12 +10,12 @@ import logging
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 from uuid import UUID
 
 from mainspring.clock import Clock
-from mainspring.errors import LeaseLost, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from mainspring.errors import LeaseLost, StoreFull, StoreReadOnly, StoreUnavailable
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.outcome import Failed
@@ -44,7 +44,9 @@ class Settler:
         self._holding = holding
         self._clock = clock
         self._ended: deque[Ended] = deque()
-        self._entries: deque[LogLine | Progress] = deque()
+        self._lines: deque[LogLine] = deque()
+        self._progress: dict[UUID, Progress] = {}
+        self._flushes: deque[threading.Event] = deque()
         self._writing = False
         self._giving_up = threading.Event()
         self.loop = Loop("settle", self._write)
@@ -56,41 +58,53 @@ class Settler:
 
     def record(self, entry: LogLine | Progress) -> None:
         """Have *entry* written, before any settlement that is put later. Called by any thread."""
-        self._entries.append(entry)
+        if isinstance(entry, Progress):
+            self._progress[entry.job_id] = entry  # the latest will do
+        else:
+            self._lines.append(entry)
         self.loop.wake()
 
     def flush(self) -> None:
-        """Wait until what was recorded so far is written, for a while at most."""
-        give_up = self._clock.steady() + _FLUSH
-        while (self._entries or self._writing) and self._clock.steady() < give_up:
-            self._clock.sleep(0.0005)
+        """Wait until what was recorded so far is written, for a while at most. Called by any thread."""
+        flushed = threading.Event()
+        self._flushes.append(flushed)
+        self.loop.wake()
+        flushed.wait(_FLUSH)
 
     def finish(self, timeout: float) -> bool:
-        """Write what is left, for at most *timeout* seconds; return whether all of it was written."""
+        """Write what is left, for at most *timeout* seconds, and end; return whether all of it was written."""
         give_up = self._clock.steady() + timeout
-        while (unwritten := self._writing or self._ended or self._entries) and self._clock.steady() < give_up:
+        # In this order: what is being written has left its queue by then.
+        while (unwritten := self._waiting or self._writing) and self._clock.steady() < give_up:
             self._clock.sleep(0.005)
         self._giving_up.set()
-        self.loop.close(timeout=1)
+        self.loop.end()
         return not unwritten
 
     def _write(self) -> float:
         self._writing = True
         try:
-            # Taken in this order: an entry is put before the settlement of its attempt.
+            # Taken in this order: an entry is put before the settlement of its attempt, or before a flush.
             ended = _take(self._ended, BATCH)
-            self._record(_take(self._entries, len(self._entries)))
+            flushes = _take(self._flushes, BATCH)
+            self._record(_take(self._lines, len(self._lines)), _take_latest(self._progress))
+            for flushed in flushes:
+                flushed.set()
             self._settle(ended)
         finally:
             self._writing = False
-        return 0 if self._ended or self._entries else math.inf
+        return 0 if self._waiting else math.inf
+
+    @property
+    def _waiting(self) -> bool:
+        return bool(self._ended or self._lines or self._progress or self._flushes)
 
     def _settle(self, batch: list[Ended]) -> None:
         if not batch:
             return
         try:
             settled = self._patiently(lambda: self._store.settle([settlement for _, settlement in batch]))
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, a job must not stay ours for ever
             self._settle_alone(batch, error)
             return
         if settled is None:
@@ -100,7 +114,7 @@ class Settler:
             if settlement.job_id not in settled:
                 log.warning("job %s was no longer ours; what became of it here is not recorded", settlement.job_id)
 
-    def _settle_alone(self, batch: list[Ended], error: StoreError) -> None:
+    def _settle_alone(self, batch: list[Ended], error: Exception) -> None:
         """Settle one by one what could not be settled together, and fail what can't be settled as it is."""
         if len(batch) > 1:
             for ended in batch:
@@ -113,21 +127,22 @@ class Settler:
         else:
             self._holding.drop(held)  # the next beats find it astray, and give it back
 
-    def _record(self, entries: Sequence[LogLine | Progress]) -> None:
+    def _record(self, lines: list[LogLine], progress: list[Progress]) -> None:
+        entries: list[LogLine | Progress] = [*lines, *progress]
         if not entries:
             return
-        lines = [entry for entry in entries if isinstance(entry, LogLine)]
-        latest = {entry.job_id: entry for entry in entries if isinstance(entry, Progress)}
         try:
-            kept = self._patiently(lambda: self._store.record(lines, list(latest.values())))
-        except StoreError as error:
+            kept = self._patiently(lambda: self._store.record(lines, progress))
+        except Exception as error:  # noqa: BLE001 - nor may what jobs say keep them from being settled
             log.error("what %d jobs logged can't be stored: %s", len({entry.job_id for entry in entries}), error)  # noqa: TRY400
             return
         if kept is None:
             return
-        for entry in entries:
-            held = self._holding.get(entry.job_id)
-            if entry.job_id not in kept and held is not None and held.job.fence == entry.fence:
+        refused = [entry for entry in entries if entry.job_id not in kept]
+        holding = self._holding.by_id() if refused else {}
+        for entry in refused:
+            held = holding.get(entry.job_id)
+            if held is not None and held.job.fence == entry.fence:
                 held.end(LeaseLost(f"another worker may hold job {entry.job_id} by now"))
 
     def _patiently(self, write: Callable[[], set[UUID]]) -> set[UUID] | None:
@@ -145,3 +160,7 @@ class Settler:
 def _take(queue: deque[T], most: int) -> list[T]:
     """Take up to *most* from the front of *queue*, from which no other thread takes."""
     return [queue.popleft() for _ in range(min(most, len(queue)))]
+
+
+def _take_latest(progress: dict[UUID, Progress]) -> list[Progress]:
+    return [progress.popitem()[1] for _ in range(len(progress))]

@@ -28,7 +28,7 @@ from mainspring.model.outcome import Failed, Outcome, Returned, Succeeded, Timed
 from mainspring.model.session import DEFAULT_LEASE
 from mainspring.model.task import Executor as Kind
 from mainspring.model.task import Registry
-from mainspring.service import Loop
+from mainspring.service import Loop, close
 from mainspring.store import Store
 from mainspring.store.database import DUE, WISH, Listener
 from mainspring.worker.claim import Claimer, Lane
@@ -49,7 +49,9 @@ from mainspring.worker.watch import Watch
 
 COROUTINES = 1_000
 _LISTEN = 5.0
-_LAST_WRITES = 10.0
+_LAST_CLAIMS, _LAST_WRITES = 5.0, 10.0
+"""Seconds that a worker which stops waits for the database at most, before and after what runs has ended."""
+
 _STOPPING = 2.0
 
 log = logging.getLogger("mainspring.worker")
@@ -83,7 +85,7 @@ class Worker:
         heard: Callable[[frozenset[str]], None],
     ) -> None:
         """*beats* is the store for the heartbeat. *heard* is told of wakes, for whoever else waits for some."""
-        self._store = store
+        self._store, self._beats = store, beats
         self._clock: Clock = SystemClock()
         self._settings = settings
         self._others_heard = heard
@@ -112,13 +114,16 @@ class Worker:
 
         What has not ended by then, or when `stop_now` is called, goes back to its queue.
         """
-        for claimer in self._claimers:
-            claimer.loop.close()
+        close([claimer.loop for claimer in self._claimers], _LAST_CLAIMS)
         self._give_back([held for executor in self._executors() for held in executor.take_back()])
         self._wait_for_running(self._clock.steady() + grace)
         self._interrupt_running()
+        give_up = self._clock.steady() + _LAST_WRITES
         settled = self._settler.finish(_LAST_WRITES)
-        self._close()
+        self._close(give_up)
+        if settled:  # or else the database is away, and will see by itself when the lease ends
+            with suppress(StoreError):
+                self._beats.close_session(self.session.id)
         return settled
 
     def stop_now(self) -> None:
@@ -164,15 +169,19 @@ class Worker:
         self._settler.put(held, decided)
 
     def _decide(self, held: Held, outcome: Outcome) -> Settlement:
+        if isinstance(outcome, Succeeded):  # for short: most do
+            return settle(held.job, outcome)
         retry = held.task.retry
-        again = isinstance(outcome, Failed | TimedOut) and retry.jitter
-        return settle(held.job, outcome, retry, random.uniform(0.5, 1.5) if again else 1.0)  # noqa: S311
+        return settle(held.job, outcome, retry, random.uniform(0.5, 1.5) if retry.jitter else 1.0)  # noqa: S311
 
     def record(self, entry: LogLine | Progress) -> None:
         self._settler.record(entry)
 
+    def flush(self) -> None:
+        """Wait until what was recorded so far is written."""
+        self._settler.flush()
+
     def transaction(self, held: Held, result: str, lines: Sequence[LogLine]) -> AbstractContextManager[Any]:
-        self._settler.flush()  # the block may hold the only lock, and ends with a job that can't be written to
         return self._store.transaction(lambda: settle(held.job, Succeeded(result)), lines)
 
     def succeeded(self, held: Held) -> None:
@@ -205,15 +214,12 @@ class Worker:
         claims = [claimer.loop for claimer in self._claimers]
         return [self._settler.loop, self._heartbeat.loop, self._watch.loop, *claims, self._listen]
 
-    def _close(self) -> None:
+    def _close(self, give_up: float) -> None:
         for executor in self._executors():
             executor.close()
         if self._listener is not None:
             self._listener.close()
-        for loop in (self._listen, self._heartbeat.loop, self._watch.loop):
-            loop.close(timeout=_LAST_WRITES)
-        with suppress(StoreError):
-            self._store.close_session(self.session.id)
+        close(self._loops(), give_up - self._clock.steady())
 
     def _hear(self) -> float:
         assert self._listener is not None
@@ -270,6 +276,7 @@ class _LocalAttempt:
         self._worker = worker
         self._held = held
         self._within: list[LogLine] | None = None
+        self._said_something = False
 
     def stop(self) -> BaseException | None:
         if self._held.stop is None and not self._worker.session.alive:
@@ -278,12 +285,15 @@ class _LocalAttempt:
 
     def record(self, entry: LogLine | Progress) -> None:
         if self._within is None:
+            self._said_something = True
             self._worker.record(entry)
         elif isinstance(entry, LogLine):
             self._within.append(entry)
 
     @contextmanager
     def transaction(self, result: str) -> Iterator[Any]:
+        if self._said_something:
+            self._worker.flush()  # the block may hold the only lock, and ends with a job that can't be written to
         self._within = []
         try:
             with self._worker.transaction(self._held, result, self._within) as connection:

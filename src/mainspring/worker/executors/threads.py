@@ -38,8 +38,7 @@ class ThreadExecutor:
         self._queue: deque[Held] = deque()
         self._parked = threading.Condition()
         self._parkers = 0
-        self._running: dict[threading.Thread, Held] = {}
-        self._threads: set[threading.Thread] = set()
+        self._threads: set[_Thread] = set()
         self._low = 0
         self._closing = False
 
@@ -47,7 +46,7 @@ class ThreadExecutor:
     def room(self) -> int:
         at_hand = self._pace.at_hand
         self._low = at_hand // 2
-        room = at_hand - len(self._queue) - len(self._running)
+        room = at_hand - len(self._queue) - sum(thread.held is not None for thread in list(self._threads))
         # In a flood, fewer and larger claims: the next one when half of what was taken ahead is gone.
         return room if at_hand <= 2 * self._slots or len(self._queue) <= self._low else 0
 
@@ -69,10 +68,10 @@ class ThreadExecutor:
         return taken
 
     def abandon(self, held: Held) -> None:
-        for thread, running in list(self._running.items()):
-            if running is held:
+        for thread in list(self._threads):
+            if thread.held is held:
+                thread.abandoned = True
                 self._threads.discard(thread)
-                self._running.pop(thread, None)
         self._rouse()
         self._host.hungry(self)
 
@@ -87,27 +86,29 @@ class ThreadExecutor:
             if self._parkers:
                 self._parked.notify()
             elif len(self._threads) < self._slots:
-                thread = threading.Thread(target=self._run, name="mainspring-execute", daemon=True)
+                thread = _Thread()
+                threading.Thread(target=self._run, args=(thread,), name="mainspring-execute", daemon=True).start()
                 self._threads.add(thread)
-                thread.start()
 
-    def _run(self) -> None:
-        me = threading.current_thread()
-        while me in self._threads:
+    def _run(self, me: _Thread) -> None:
+        begun = self._clock.steady()
+        while not me.abandoned:
             try:
                 held = self._queue.popleft()
             except IndexError:
                 if not self._park():
                     return
+                begun = self._clock.steady()
                 continue
             if self._queue and (self._parkers or len(self._threads) < self._slots):
                 self._rouse()
-            self._running[me] = held
-            begun = self._clock.steady()
+            me.held = held
             outcome = self._attempt(held)
-            self._pace.job_took(self._clock.steady() - begun)
-            self._running.pop(me, None)
+            me.held = None
             self._host.ended(held, outcome)
+            ended = self._clock.steady()
+            self._pace.job_took(ended - begun)
+            begun = ended
             if len(self._queue) <= self._low:
                 self._host.hungry(self)
 
@@ -142,6 +143,16 @@ class ThreadExecutor:
         finally:
             self._host.watch.end(held)
             interruption.shut()
+
+
+class _Thread:
+    """What one thread runs, and whether anybody still counts on it."""
+
+    __slots__ = ("abandoned", "held")
+
+    def __init__(self) -> None:
+        self.abandoned = False
+        self.held: Held | None = None
 
 
 class _Interruption:
