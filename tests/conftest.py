@@ -1,4 +1,4 @@
-"""Stores for all tests: each gets a fresh SQLite file or PostgreSQL database of its own."""
+"""Databases, stores and apps for all tests: each gets a fresh SQLite file or PostgreSQL database of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mainspring import Mainspring
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -64,6 +65,20 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
+def empty_postgres_url(postgres_server: str) -> Iterator[str]:
+    """A PostgreSQL database that was never migrated."""
+    with database(postgres_server, f"empty_{uuid.uuid4().hex}") as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "empty_postgres"])
+def empty_url(request: pytest.FixtureRequest) -> str:
+    """A database of each kind in turn that was never migrated."""
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found
+
+
+@pytest.fixture
 def clock() -> SettableClock:
     return SettableClock()
 
@@ -82,3 +97,11 @@ def real_store(url: str) -> Iterator[SqlStore]:
     opened = open_store(url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[Mainspring]:
+    """An app on each kind of database in turn, with no tasks yet."""
+    made = Mainspring(url)
+    yield made
+    made.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,6 @@ from mainspring.errors import (
     ResultNotReady,
     TaskNotFound,
 )
-
-
-@pytest.fixture
-def app(url: str) -> Iterator[Mainspring]:
-    made = Mainspring(url)
-    yield made
-    made.close()
 
 
 def greet(name: str, times: int = 1) -> str:

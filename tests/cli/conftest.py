@@ -1,4 +1,4 @@
-"""Databases as a user of the command line meets them: new, safe, or locked."""
+"""What a user of the command line meets: a folder, jobs, and databases that are safe or locked."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.cli.jobs import Jobs, jobs_in
 from tests.support.postgres import PostgresServer, database, running_server
 
 
@@ -43,20 +44,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-@pytest.fixture
-def empty_postgres_url(postgres_server: str) -> Iterator[str]:
-    """A PostgreSQL database that was never migrated."""
-    with database(postgres_server, f"empty_{uuid.uuid4().hex}") as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "empty_postgres"])
-def empty_url(request: pytest.FixtureRequest) -> str:
-    """A database of each kind in turn that was never migrated."""
-    found: str = request.getfixturevalue(f"{request.param}_url")
-    return found
-
-
 @pytest.fixture(scope="session")
 def safe_server() -> Iterator[PostgresServer]:
     """A server as PostgreSQL ships it, which loses nothing, and on which the user `locked` needs a password."""
@@ -81,3 +68,11 @@ def safe_url(request: pytest.FixtureRequest) -> str:
     """A database of each kind in turn with which nothing is wrong but that it was never migrated."""
     found: str = request.getfixturevalue(f"{request.param}_url")
     return found
+
+
+@pytest.fixture
+def jobs(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    """Jobs in a SQLite file, which is the database that commands use unless they are told another."""
+    monkeypatch.setenv("MAINSPRING_URL", sqlite_url)
+    with jobs_in(sqlite_url) as jobs:
+        yield jobs

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from mainspring.store.sqlite.file import SqliteFile
-from tests.cli.databases import make_newer, migrated
+from tests.cli.databases import migrated
 from tests.cli.program import assert_refused, in_process, mainspring
+from tests.support.databases import make_newer
 from tests.support.postgres import PostgresServer
 
 COMMANDS = ["migrate", "doctor"]

@@ -19,8 +19,9 @@ from mainspring.cli.diagnosis import Diagnosis, with_probes
 from mainspring.errors import StoreFull
 from mainspring.store.database import Probe
 from mainspring.store.sql import SqlStore
-from tests.cli.databases import make_newer, migrated
+from tests.cli.databases import migrated
 from tests.cli.program import Done, in_process, mainspring
+from tests.support.databases import make_newer
 
 
 def doctor(*arguments: str) -> Done:

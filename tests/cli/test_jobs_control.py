@@ -7,7 +7,6 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,13 +16,6 @@ from tests.cli.jobs import Jobs, jobs_in
 from tests.cli.program import assert_refused, in_process, mainspring
 
 NOBODY = "01999999-9999-7000-8000-000000000000"
-
-
-@pytest.fixture
-def jobs(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    monkeypatch.setenv("MAINSPRING_URL", sqlite_url)
-    with jobs_in(sqlite_url) as jobs:
-        yield jobs
 
 
 def test_jobs_are_acted_on_one_after_the_other(url: str) -> None:

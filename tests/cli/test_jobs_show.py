@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -16,13 +15,6 @@ from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from tests.cli.jobs import FAILED, Jobs, jobs_in
 from tests.cli.program import assert_refused, in_process, mainspring
-
-
-@pytest.fixture
-def jobs(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    monkeypatch.setenv("MAINSPRING_URL", sqlite_url)
-    with jobs_in(sqlite_url) as jobs:
-        yield jobs
 
 
 def shown(job_id: object) -> str:

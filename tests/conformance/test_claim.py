@@ -7,10 +7,10 @@ from datetime import timedelta
 from mainspring.model.job import JobState, Priority
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned
-from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_id, new_job, new_jobs, opened_session, stored
+from tests.support.reboot import rebooted_store
 
 
 def test_a_claimed_job_is_running_under_a_fence(store: SqlStore, clock: SettableClock) -> None:
@@ -79,17 +79,12 @@ def test_a_session_whose_lease_has_ended_gets_nothing(store: SqlStore, clock: Se
 
 def test_a_session_from_before_a_reboot_gets_nothing_on_sqlite(sqlite_url: str) -> None:
     """Its lease is on a clock that began anew, and seems to end later than any lease that was given since."""
-    before, after = SettableClock(), SettableClock()
-    before.advance("30d")
-    store = open_store(sqlite_url, clock=before)
-    session = opened_session(store)
+    store = rebooted_store(sqlite_url)
+    (session,) = store.sessions()
     store.enqueue([new_job()])
+
+    assert store.claim(session.id, "default", 10) == []
     store.close()
-
-    rebooted = open_store(sqlite_url, clock=after)
-
-    assert rebooted.claim(session, "default", 10) == []
-    rebooted.close()
 
 
 def test_the_fence_grows_with_every_claim(store: SqlStore) -> None:

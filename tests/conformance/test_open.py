@@ -35,29 +35,16 @@ from mainspring.store.postgres.database import PostgresDatabase
 from mainspring.store.sql import SqlStore
 from mainspring.store.sqlite.database import SqliteDatabase
 from mainspring.testing import SettableClock
-from tests.support.databases import execute, table
+from tests.support.databases import execute, make_newer
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
-from tests.support.postgres import database, with_database
+from tests.support.postgres import with_database
 
 LATEST = 1
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def bare_postgres_url(postgres_server: str) -> Iterator[str]:
-    """A PostgreSQL database that nobody has used yet."""
-    with database(postgres_server, f"bare_{uuid.uuid4().hex}") as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite_url", "bare_postgres_url"])
-def bare_url(request: pytest.FixtureRequest) -> str:
-    found: str = request.getfixturevalue(request.param)
-    return found
-
-
-def test_a_new_database_is_prepared_on_first_use(bare_url: str) -> None:
-    store = open_store(bare_url)
+def test_a_new_database_is_prepared_on_first_use(empty_url: str) -> None:
+    store = open_store(empty_url)
 
     assert store.version() == LATEST
     assert store.migrate() == []
@@ -74,25 +61,25 @@ def test_jobs_outlive_the_process_that_enqueued_them(url: str) -> None:
     again.close()
 
 
-def test_many_nodes_may_prepare_a_database_at_once(bare_url: str) -> None:
+def test_many_nodes_may_prepare_a_database_at_once(empty_url: str) -> None:
     gate = threading.Barrier(6)
 
     def open_and_enqueue(_: int) -> None:
         gate.wait()
-        store = open_store(bare_url)
+        store = open_store(empty_url)
         store.enqueue([new_job()])
         store.close()
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(open_and_enqueue, range(6)))
 
-    store = open_store(bare_url)
+    store = open_store(empty_url)
     assert store.counts() == {"default": {JobState.READY: 6}}
     store.close()
 
 
-def test_migrate_says_what_it_did(bare_url: str) -> None:
-    store = open_store(bare_url, prepared=False)
+def test_migrate_says_what_it_did(empty_url: str) -> None:
+    store = open_store(empty_url, prepared=False)
 
     assert store.version() == 0
     assert [(migration.number, migration.name) for migration in store.migrate()] == [(1, "kernel")]
@@ -102,8 +89,7 @@ def test_migrate_says_what_it_did(bare_url: str) -> None:
 
 def test_a_newer_database_is_refused(url: str) -> None:
     open_store(url).close()
-    now = "0" if url.startswith("sqlite") else "now()"
-    execute(url, f"INSERT INTO {table(url, 'schema')} (version, name, applied_at) VALUES (999, 'future', {now})")
+    make_newer(url)
 
     with pytest.raises(SchemaNewer, match="schema version 999, this mainspring knows only up to 1; upgrade"):
         open_store(url)
@@ -147,17 +133,17 @@ def test_a_migration_that_fails_leaves_nothing_behind(url: str, monkeypatch: pyt
     store.close()
 
 
-def test_a_database_of_somebody_else_is_not_touched_unasked(bare_postgres_url: str) -> None:
-    with psycopg.connect(bare_postgres_url) as connection:
+def test_a_database_of_somebody_else_is_not_touched_unasked(empty_postgres_url: str) -> None:
+    with psycopg.connect(empty_postgres_url) as connection:
         connection.execute("CREATE TABLE customers (id int)")
 
     with pytest.raises(SchemaMissing, match="run `mainspring migrate`"):
-        open_store(bare_postgres_url)
+        open_store(empty_postgres_url)
 
-    store = open_store(bare_postgres_url, prepared=False)
+    store = open_store(empty_postgres_url, prepared=False)
     store.migrate()
     store.close()
-    open_store(bare_postgres_url).close()
+    open_store(empty_postgres_url).close()
 
 
 def test_a_sqlite_file_may_be_shared_with_an_application(tmp_path: Path) -> None:
@@ -341,16 +327,16 @@ def test_a_worker_can_not_borrow_the_rights_of_the_owner(worker_url: str) -> Non
         worker.execute("SELECT mainspring.drop_day('jobs_done', '1990-01-01')")
 
 
-def test_a_schema_that_was_made_for_us_is_enough(bare_postgres_url: str) -> None:
+def test_a_schema_that_was_made_for_us_is_enough(empty_postgres_url: str) -> None:
     role = f"app_{uuid.uuid4().hex}"
-    with psycopg.connect(bare_postgres_url, autocommit=True) as owner:
+    with psycopg.connect(empty_postgres_url, autocommit=True) as owner:
         owner.execute(f"CREATE ROLE {role} LOGIN; CREATE SCHEMA mainspring AUTHORIZATION {role}".encode())
-    store = open_store(bare_postgres_url.replace("postgres@", f"{role}@"))
+    store = open_store(empty_postgres_url.replace("postgres@", f"{role}@"))
 
     store.enqueue([new_job()])
 
     store.close()
-    with psycopg.connect(bare_postgres_url, autocommit=True) as owner:
+    with psycopg.connect(empty_postgres_url, autocommit=True) as owner:
         owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
 

@@ -1,4 +1,4 @@
-"""An app on each kind of database in turn, with tasks of the test's own."""
+"""A second app beside the test's own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from mainspring import Mainspring
-
-
-@pytest.fixture
-def app(url: str) -> Iterator[Mainspring]:
-    made = Mainspring(url)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -9,21 +9,12 @@ import pytest
 
 from mainspring import Context, JobState, Mainspring, Retry
 from mainspring.errors import CancelRequested, JobFailed
-from mainspring.job_handle import JobHandle
 from mainspring.worker import watch
 from tests.support.waiting import until
+from tests.worker.endings import ended, outcomes
 
 LONG = "60s"
 ONCE = Retry(max_attempts=1)
-
-
-def ended(job: JobHandle[object]) -> JobState:
-    until(lambda: job.state.final)
-    return job.state
-
-
-def outcomes(job: JobHandle[object]) -> list[str | None]:
-    return [attempt.outcome for attempt in job.attempts()]
 
 
 def test_a_running_function_that_checks_can_be_cancelled(app: Mainspring) -> None:

@@ -14,13 +14,10 @@ from mainspring.errors import InvalidValue, JobFailed
 from mainspring.job_handle import JobHandle
 from tests.support.databases import execute
 from tests.support.waiting import until
+from tests.worker.endings import outcomes
 
 LONG = "60s"
 ONCE = Retry(max_attempts=1)
-
-
-def outcomes(job: JobHandle[object]) -> list[str | None]:
-    return [attempt.outcome for attempt in job.attempts()]
 
 
 def failed(job: JobHandle[object]) -> str:

@@ -39,34 +39,25 @@ from tests.support.databases import execute
 from tests.support.factories import opened_session
 from tests.support.waiting import until
 from tests.worker import process_tasks
+from tests.worker.endings import ended, outcomes
 
 LONG = "60s"
 ONCE = Retry(max_attempts=1)
 ROOT = Path(__file__).parents[2]
+ON_BOTH = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 
 
 @pytest.fixture
-def app(sqlite_url: str) -> Iterator[Mainspring]:
-    made = Mainspring(sqlite_url)
-    yield made
-    made.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def either_app(request: pytest.FixtureRequest) -> Iterator[Mainspring]:
-    made = Mainspring(request.getfixturevalue(f"{request.param}_url"))
-    yield made
-    made.close()
+def url(request: pytest.FixtureRequest) -> str:
+    """A SQLite file, unless the test runs ON_BOTH: most of what is tested here is the same on any database."""
+    found: str = request.getfixturevalue(f"{getattr(request, 'param', 'sqlite')}_url")
+    return found
 
 
 def in_process(app: Mainspring, handler: Callable[..., Any], **policies: Any) -> TaskHandle[..., Any]:
     given: Policies = {"executor": "process", "retry": ONCE, **policies}  # type: ignore[typeddict-item]
     made: TaskHandle[..., Any] = app.task(**given)(handler)
     return made
-
-
-def outcomes(job: JobHandle[Any]) -> list[str | None]:
-    return [attempt.outcome for attempt in job.attempts()]
 
 
 def failure(job: JobHandle[Any]) -> Failure:
@@ -76,11 +67,6 @@ def failure(job: JobHandle[Any]) -> Failure:
     found = job.snapshot.failure
     assert found is not None
     return found
-
-
-def ended(job: JobHandle[Any]) -> JobState:
-    until(lambda: job.state.final)
-    return job.state
 
 
 def read(file: Path) -> str:
@@ -101,10 +87,11 @@ def is_dead(pid: int) -> bool:
 # --- an attempt in another process is like any other -------------------------------------------------------------
 
 
-def test_the_result_comes_back(either_app: Mainspring) -> None:
-    later = in_process(either_app, process_tasks.later)
+@ON_BOTH
+def test_the_result_comes_back(app: Mainspring) -> None:
+    later = in_process(app, process_tasks.later)
 
-    with either_app.worker():
+    with app.worker():
         job = later.enqueue(date(2026, 1, 1), by=timedelta(days=2))
         assert job.result(timeout=LONG) == date(2026, 1, 3)
 
@@ -213,13 +200,14 @@ def test_a_handler_can_ask_to_be_run_later(app: Mainspring) -> None:
 # --- what a handler writes together with its success -------------------------------------------------------------
 
 
-def test_a_transaction_keeps_rows_and_success_together(either_app: Mainspring) -> None:
-    url = either_app.client.url
+@ON_BOTH
+def test_a_transaction_keeps_rows_and_success_together(app: Mainspring) -> None:
+    url = app.client.url
     execute(url, "CREATE TABLE letters (text TEXT)")
-    write_letter = in_process(either_app, process_tasks.write_letter)
-    spoil_letter = in_process(either_app, process_tasks.spoil_letter)
+    write_letter = in_process(app, process_tasks.write_letter)
+    spoil_letter = in_process(app, process_tasks.spoil_letter)
 
-    with either_app.worker():
+    with app.worker():
         written, spoilt = write_letter.enqueue("dear"), spoil_letter.enqueue()
         assert written.result(timeout=LONG) == "dear"
         assert failure(spoilt).message == "out of ink"
