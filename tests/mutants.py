@@ -266,6 +266,13 @@ MUTANTS = [
         f"{TURNS}::test_one_that_fails_on_the_way_takes_back_its_own_and_nothing_else",
     ),
     Mutant(
+        "SQLite acknowledges before the disk has it",
+        "store/sqlite/writer.py",
+        "if self._durable or not joining.durable:",
+        "if True:",
+        f"{TURNS}::test_what_must_be_durable_waits_for_no_commit_that_is_not",
+    ),
+    Mutant(
         "SQLite does what its caller has given up",
         "store/sqlite/writer.py",
         "self._waiting.remove(wanted)",

@@ -18,6 +18,7 @@ from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.database import DUE, WISH, Listener
 from mainspring.store.sql import SqlStore
+from mainspring.store.sqlite import ears
 from tests.support.factories import claimed_job, new_job, opened_session
 
 LONG = 20.0
@@ -47,6 +48,20 @@ def test_an_enqueue_by_another_node_wakes_too(url: str, real_store: SqlStore) ->
 
     assert listener.wait(LONG)
     listener.close()
+    other.close()
+
+
+def test_an_enqueue_by_another_node_wakes_where_the_system_does_not_tell_of_writes(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ears, "_watch", lambda _: None)
+    store, other = open_store(sqlite_url), open_store(sqlite_url)
+    listener = settled_down(store.listen({"mail"}))
+
+    other.enqueue([new_job(queue="mail")])
+
+    assert listener.wait(LONG)
+    store.close()
     other.close()
 
 

@@ -153,3 +153,32 @@ def test_one_that_has_waited_for_too_long_is_not_done_later(turns: Turns) -> Non
 
     turns.writer.write(put(2))
     assert turns.numbers() == [2]
+
+
+def test_what_must_be_durable_waits_for_no_commit_that_is_not(turns: Turns) -> None:
+    levels: list[int] = []
+
+    def look(connection: sqlite3.Connection) -> None:
+        levels.append(connection.execute("PRAGMA synchronous").fetchone()[0])
+
+    turns.writer._file.synchronous = "full"
+    turns.writer.write(look, durable=False)
+    fleeting = _Wanted(look, durable=False)
+    turns.writer._waiting.append(fleeting)
+    turns.writer.write(look)
+    turns.writer._waiting.append(_Wanted(look, durable=False))
+    turns.writer.write(look, durable=False)
+
+    assert fleeting.done
+    assert levels == [1, 1, 2, 1, 1]
+
+
+def test_what_need_not_be_durable_joins_what_must(turns: Turns) -> None:
+    turns.writer.write(put(0))
+    turns.writer._waiting.extend([_Wanted(put(1)), _Wanted(put(2), durable=False)])
+    turns.commits = 0
+
+    turns.writer.write(put(3))
+
+    assert turns.commits == 1
+    assert turns.numbers() == [0, 1, 2, 3]

@@ -24,6 +24,10 @@ T = TypeVar("T")
 _PACKAGE = "mainspring.store.sqlite"
 _IDLE_READERS = 4
 
+FLEETING = frozenset({"claim", "beat"})
+"""Queries whose work need not wait for the disk. A power loss ends every worker of the file along with it, so to find
+a job ready there instead of held, or a lease as it was, is no loss. Until then all processes see what was done."""
+
 
 class SqliteDatabase:
     """Runs named queries on a SQLite file."""
@@ -46,7 +50,12 @@ class SqliteDatabase:
         self._listeners: set[SqliteListener] = set()
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
-        return self.transact(lambda runner: runner.run(query, **parameters))
+        def work(runner: Runner) -> list[Row]:
+            return runner.run(query, **parameters)
+
+        if query in FLEETING:
+            return self._writer.write(lambda connection: work(self._runner(connection)), durable=False)
+        return self.transact(work)
 
     def attempt(self, work: Callable[[Runner], T]) -> T:
         return self.transact(work)
@@ -79,7 +88,11 @@ class SqliteDatabase:
         self._file.check_usable()
         with translated(self._file.path):
             listener = SqliteListener(
-                self._file.connect(), topics, self._writer.commits_of_others, self._listeners.discard
+                self._file.connect(),
+                self._file.ears,
+                topics,
+                self._writer.commits_of_others,
+                self._listeners.discard,
             )
         self._listeners.add(listener)
         return listener

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mainspring.clock import SystemClock
 from mainspring.errors import StoreError, StoreUnavailable
+from mainspring.store.sqlite.ears import Ears
 from mainspring.store.sqlite.errors import is_busy, translated
 
 _SYNCHRONOUS = {"normal": 1, "full": 2, "extra": 3}
@@ -74,6 +75,10 @@ class SqliteFile:
                     raise
             self._clock.sleep(pause)
             pause = min(0.01, pause * 1.5)
+
+    def ears(self) -> Ears:
+        """Return what hears when anybody commits: every commit is written to the log first."""
+        return Ears(self.path.with_name(f"{self.path.name}-wal"))
 
     def inode(self) -> int:
         """Return what tells this file from another of its name; 0 when it is gone."""

@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection
 
 from mainspring.clock import SystemClock
 from mainspring.errors import StoreError
+from mainspring.store.sqlite.ears import Ears
 
-_BUSY_LOOK, _IDLE_LOOK = 0.005, 0.025
-"""Seconds between looks at the change counter, while other processes write and when none has for a while."""
-
-_BUSY_FOR = 1.0
+_AGAIN = 0.005
+"""Seconds until the next look when this process was writing at the last."""
 
 
 class SqliteListener:
@@ -21,6 +20,7 @@ class SqliteListener:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        ears: Callable[[], Ears],
         topics: Collection[str],
         others: Callable[[], int | None],
         forget: Callable[[SqliteListener], None],
@@ -30,58 +30,71 @@ class SqliteListener:
         self._topics = frozenset(topics)
         self._others = others
         self._forget = forget
-        self._news = threading.Event()
         self._noting = threading.Lock()
         self._noted: set[str] = set()
         self._waiting = threading.RLock()  # a signal's handler may close what its own thread waits on
+        self._in_use = False
         self._closed = False
         self._clock = SystemClock()
         self._seen = self._changes()
         self._seen_of_others = self._others()
-        self._changed_at = 0.0
+        self._ears = ears()  # after the first look, for which the file is made that they listen to
 
     def hear(self, topics: Collection[str]) -> None:
         """Take note of a wake from this process; called by any thread."""
         if heard := self._topics.intersection(topics):
             with self._noting:
+                first = not self._noted
                 self._noted |= heard
-                self._news.set()
+            if first:
+                self._ears.ring()
 
     def wait(self, timeout: float) -> frozenset[str]:
         with self._waiting:
             if self._closed:
                 raise StoreError("the listener is closed")
-            return self._listen(timeout)
+            self._in_use = True
+            try:
+                return self._listen(timeout)
+            finally:
+                self._in_use = False
+                if self._closed:
+                    self._free()
 
     def close(self) -> None:
+        if self._closed:
+            return
         self._closed = True
-        self._news.set()
         self._forget(self)
+        self._ears.ring()
         with self._waiting:
-            self._connection.close()
+            if not self._in_use:  # or else by the wait that we have interrupted
+                self._free()
+
+    def _free(self) -> None:
+        self._ears.close()
+        self._connection.close()
 
     def _listen(self, timeout: float) -> frozenset[str]:
-        remaining, give_up = timeout, self._clock.steady() + timeout
-        while True:
-            busy = self._clock.steady() - self._changed_at < _BUSY_FOR
-            self._news.wait(min(remaining, _BUSY_LOOK if busy else _IDLE_LOOK))
-            if self._closed:
-                return frozenset()
-            heard = self._take_notes()
-            if self._others_changed_something():
+        give_up = self._clock.steady() + timeout
+        while not self._closed:
+            # Looked at first: a wake that came between two waits has rung already.
+            heard, changed = self._take_notes(), self._others_changed_something()
+            if changed:
                 return self._topics
             remaining = give_up - self._clock.steady()
             if heard or remaining <= 0:
                 return heard
+            self._ears.wait(min(remaining, _AGAIN) if changed is None else remaining)
+        return frozenset()
 
     def _take_notes(self) -> frozenset[str]:
         with self._noting:
-            self._news.clear()
             noted, self._noted = self._noted, set()
             return frozenset(noted)
 
-    def _others_changed_something(self) -> bool:
-        """Return whether another process has committed.
+    def _others_changed_something(self) -> bool | None:
+        """Return whether another process has committed; None if that can't be told now.
 
         Our connection sees every commit that is not its own, also those of this process, which tell their topics by
         themselves. To take them for news would have a worker that looks, and so commits, wake itself for ever.
@@ -91,11 +104,9 @@ class SqliteListener:
             return False
         others = self._others()
         if others is None:
-            return False
+            return None
         changed = others != self._seen_of_others
         self._seen, self._seen_of_others = changes, others
-        if changed:
-            self._changed_at = self._clock.steady()
         return changed
 
     def _changes(self) -> int:

@@ -44,16 +44,18 @@ class Writer:
         self._waiting: deque[_Wanted[Any]] = deque()
         self._lent_to: int | None = None
         self._connection = self._connect()
+        self._durable = True
         self._inode = file.inode()
         self._others = 0
         self._seen = int(file.patiently(self._connection, _DATA_VERSION).fetchone()[0])
 
-    def write(self, work: Work[T]) -> T:
+    def write(self, work: Work[T], *, durable: bool = True) -> T:
         """Call *work* in a transaction, and return what it returns once that is committed.
 
-        It may be called by another thread, and again if the transaction fails for another's sake.
+        It may be called by another thread, and again if the transaction fails for another's sake. What is not *durable*
+        is there for all processes, whatever becomes of this one, but a power loss may take it.
         """
-        wanted = _Wanted(work)
+        wanted = _Wanted(work, durable)
         self._waiting.append(wanted)
         try:
             with self._my_turn(), translated(self._file.path):
@@ -127,15 +129,13 @@ class Writer:
 
     def _do_some(self) -> None:
         """Do what waits, in one transaction. If that fails, the caller hears of it, and the others try on their own."""
-        tried: list[_Wanted[Any]] = []
-        self._file.patiently(self._connection, "BEGIN IMMEDIATE")
+        tried = [self._waiting.popleft()]
         try:
-            self._check_file()
-            tried.append(self._waiting.popleft())
+            self._begin(tried[0].durable)
             tried[0].attempt(self._connection)
-            while tried[0].error is None and self._waiting and len(tried) < _SHARED:
-                tried.append(self._waiting.popleft())
-                self._attempt_beside(tried[-1])
+            while tried[0].error is None and len(tried) < _SHARED and (joining := self._next_to_join()):
+                tried.append(joining)
+                self._attempt_beside(joining)
             self._end(commit=tried[0].error is None)
         except BaseException:
             _roll_back(self._connection)
@@ -143,6 +143,25 @@ class Writer:
             raise
         for wanted in tried:
             wanted.done = True
+
+    def _begin(self, durable: bool) -> None:
+        if durable != self._durable:
+            level = self._file.synchronous if durable else "normal"
+            self._connection.execute(f"PRAGMA synchronous = {level}")
+            self._durable = durable
+        self._file.patiently(self._connection, "BEGIN IMMEDIATE")
+        self._check_file()
+
+    def _next_to_join(self) -> _Wanted[Any] | None:
+        """Return the next that waits, if the commit that is to come will do for it."""
+        try:
+            joining = self._waiting.popleft()
+        except IndexError:
+            return None
+        if self._durable or not joining.durable:
+            return joining
+        self._waiting.appendleft(joining)
+        return None
 
     def _attempt_beside(self, wanted: _Wanted[Any]) -> None:
         """Attempt a work in a transaction that has done others, which its failure must leave as they are."""
@@ -196,8 +215,9 @@ class Writer:
 class _Wanted(Generic[T]):
     """A work that a thread waits for, and what came of it."""
 
-    def __init__(self, work: Work[T]) -> None:
+    def __init__(self, work: Work[T], durable: bool = True) -> None:
         self._work = work
+        self.durable = durable
         self._result: T | None = None
         self.error: Exception | None = None
         self.done = False
