@@ -80,6 +80,24 @@ def test_an_enqueue_whose_reply_is_lost_stores_its_jobs_once(
     assert local.counts() == {"default": {JobState.READY: 4}}
 
 
+def test_an_enqueue_that_is_never_answered_says_that_it_may_be_stored(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    def refuse() -> object:
+        raise psycopg.OperationalError("connection refused")
+
+    proxy.lose_reply_to(b"INSERT INTO mainspring.jobs")
+    remote._db._connections._open = refuse  # type: ignore[attr-defined]
+    remote._db._deadline = 0.2  # type: ignore[attr-defined]
+
+    with pytest.raises(StoreUnavailable, match="may have been written before the server was lost"):
+        remote.enqueue([new_job()])
+    with pytest.raises(StoreUnavailable, match=r"is it running there\? \(connection refused\)$"):
+        remote.counts()
+
+    assert local.counts() == {"default": {JobState.READY: 1}}
+
+
 def test_an_enqueue_whose_reply_is_lost_does_not_run_a_finished_job_again(
     proxy: FaultyProxy, remote: SqlStore, local: SqlStore
 ) -> None:

@@ -12,6 +12,7 @@ from mainspring.model.job import NewJob
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
 from mainspring.store.database import DUE, Database, Runner
+from mainspring.store.transaction import check_outside
 
 _ROUNDS = 10
 
@@ -20,6 +21,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`."""
     if not jobs:
         return []
+    check_outside()
     _check_distinct(jobs)
     pieces = chunks(jobs, _characters)
     if len(pieces) == 1:

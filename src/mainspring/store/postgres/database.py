@@ -82,7 +82,8 @@ class PostgresDatabase:
     def run(self, query: str, /, **parameters: object) -> list[Row]:
         return self.attempt(lambda session: session.run(query, **parameters))
 
-    read = run
+    def read(self, query: str, /, **parameters: object) -> list[Row]:
+        return self._persist(lambda session: session.run(query, **parameters), writes=False)
 
     def attempt(self, work: Callable[[Runner], T]) -> T:
         return self._persist(work)
@@ -254,7 +255,7 @@ class PostgresDatabase:
                 f"expected a database with the encoding UTF8, got {encoding}; create one with ENCODING 'UTF8'"
             )
 
-    def _persist(self, work: Callable[[_Session], T], *, patience: float | None = None) -> T:
+    def _persist(self, work: Callable[[_Session], T], *, patience: float | None = None, writes: bool = True) -> T:
         """Call *work* until it succeeds, fails for good, or the deadline passes."""
         give_up = self._clock.steady() + self._deadline
         in_doubt = False
@@ -276,7 +277,7 @@ class PostgresDatabase:
                         self._connections.drop_idle()
                     raise translate(error, self._url) from error
                 if self._clock.steady() + pause > give_up:
-                    raise translate(error, self._url) from error
+                    raise translate(error, self._url, in_doubt=in_doubt and writes) from error
             self._clock.sleep(pause)
         raise AssertionError("pauses never end")
 

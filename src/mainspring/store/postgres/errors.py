@@ -43,8 +43,14 @@ def no_partition(error: psycopg.Error) -> bool:
     return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name
 
 
-def translate(error: psycopg.Error, url: str) -> StoreError:
-    """Return our own error for *error*, in one sentence with the way out."""
+def translate(error: psycopg.Error, url: str, *, in_doubt: bool = False) -> StoreError:
+    """Return our own error for *error*, in one sentence with the way out.
+
+    *in_doubt* says that what was to be done may be done: the server may have committed it before it was lost.
+    """
+    if in_doubt:
+        plain = translate(error, url)
+        return type(plain)(f"{plain}; what was to be written may have been written before the server was lost")
     # The details of an error quote rows, and so the arguments of jobs.
     reason = " ".join((error.diag.message_primary or str(error)).split())
     if read_only(error):
