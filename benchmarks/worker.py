@@ -21,7 +21,7 @@ from tests.support.postgres import running_server
 
 from benchmarks.report import machine
 from benchmarks.store import POSTGRES_SETTINGS
-from benchmarks.worker_child import BATCH, make_app
+from benchmarks.worker_child import BATCH, bare_side, make_app
 from mainspring import Mainspring
 from mainspring.store import open_store
 from mainspring.task_handle import TaskHandle
@@ -131,6 +131,19 @@ def _send(app: Mainspring, jobs: int) -> None:
         time.sleep(max(0.0, due - time.monotonic()))
 
 
+def bare_commits(url: str, jobs: int) -> list[float]:
+    """Return the seconds that a bare INSERT with its COMMIT takes, at the same pace: below that no start can be."""
+    side = bare_side(url)
+    took = []
+    for _ in range(jobs):
+        batch, begun = side.batch(1), time.monotonic()
+        side.enqueue_one(batch)
+        took.append(time.monotonic() - begun)
+        time.sleep(max(0.0, begun + GAP - time.monotonic()))
+    side.close()
+    return took
+
+
 def idle(url: str, seconds: float) -> tuple[float, float]:
     """Return the share of a core, and the megabytes, that a worker with nothing to do takes."""
     short, long = Child("idle", url), Child("idle", url)
@@ -173,6 +186,8 @@ def measure(store: str, jobs: int, rounds: int) -> dict[str, object]:
     with (sqlite if store == "sqlite" else postgres)() as url:
         found["enqueue"] = [enqueue_rate(url, jobs) for _ in range(rounds)]
     with (sqlite if store == "sqlite" else postgres)() as url:
+        found["commit"] = bare_commits(url, 300)
+    with (sqlite if store == "sqlite" else postgres)() as url:
         found["in process"] = latency(url, 300, across=False)
         found["across"] = latency(url, 300, across=True)
         found["idle"] = idle(url, 10.0)
@@ -191,13 +206,15 @@ def as_table(store: str, found: dict[str, object]) -> Table:
         table.add_row(name, f"{median(rates):,.0f}", f"{min(rates):,.0f}-{max(rates):,.0f}")
     ratios = [one / other for one, other in zip(worker, bare, strict=True)]
     table.add_row("worker / bare", f"{median(worker) / median(bare):.0%}", f"{min(ratios):.0%}-{max(ratios):.0%}")
-    for name in ("in process", "across"):
-        seconds = found[name]
+    for name, key in (
+        ("bare INSERT + COMMIT, ms", "commit"),
+        ("enqueue → start, in process, ms", "in process"),
+        ("enqueue → start, across, ms", "across"),
+    ):
+        seconds = found[key]
         assert isinstance(seconds, list)
         hundredths = quantiles(seconds, n=100)
-        table.add_row(
-            f"enqueue → start, {name}, ms", f"p50 {hundredths[49] * 1e3:.2f}", f"p99 {hundredths[98] * 1e3:.2f}"
-        )
+        table.add_row(name, f"p50 {hundredths[49] * 1e3:.2f}", f"p99 {hundredths[98] * 1e3:.2f}")
     assert isinstance(found["idle"], tuple)
     share, megabytes = found["idle"]
     table.add_row("idle worker", f"{share:.2%} of a core", f"{megabytes:.0f} MB")

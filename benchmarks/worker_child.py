@@ -11,8 +11,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mainspring import Mainspring
+
+if TYPE_CHECKING:
+    from benchmarks.sides import Side
 
 BATCH = 500
 _REPORT = 0.01
@@ -45,10 +49,15 @@ def main(kind: str, url: str) -> None:
         _work(url, report=_REPORT if kind == "worker" else 3600)
 
 
-def _bare(url: str) -> None:
+def bare_side(url: str) -> Side:
+    """Return what speaks bare SQL to the database at *url*."""
     from benchmarks.bare import BarePostgres, BareSqlite
 
-    side = BareSqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else BarePostgres(url)
+    return BareSqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else BarePostgres(url)
+
+
+def _bare(url: str) -> None:
+    side = bare_side(url)
     done = 0
     while claimed := side.claim(BATCH):
         done += side.settle(claimed)
