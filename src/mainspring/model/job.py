@@ -85,10 +85,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         check_name(self.task, "task")
         check_name(self.queue, "queue")
         check_priority(self.priority)
-        if self.run_at is not None and self.run_at.tzinfo is None:
-            raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {self.run_at!r}")
-        if self.run_at is not None and not _EARLIEST <= self.run_at <= _LATEST:
-            raise InvalidValue(f"expected run_at to lie between 1970 and 2200, got: {self.run_at!r}")
+        if self.run_at is not None:
+            _check_instant(self.run_at)
         if not isinstance(self.delay, timedelta):
             raise InvalidValue(f"expected delay to be a timedelta, got: {shortened(self.delay)}")
         if self.delay:
@@ -146,7 +144,7 @@ def check_name(name: str, what: str) -> None:
     """Refuse a task or queue name that a URL, a log line or a metric label could not carry as it is."""
     if not isinstance(name, str) or not _is_name(name):
         raise InvalidValue(
-            f"expected {what} to be 1 to 128 letters, digits or any of _.:/- "
+            f"expected {what} to be 1 to 128 ASCII letters, digits or any of _.:/- "
             f"(beginning with a letter, digit or _), got: {shortened(name)}"
         )
 
@@ -155,6 +153,15 @@ def check_priority(priority: int) -> None:
     """Refuse a priority that has no place in a queue."""
     if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= 100:
         raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {priority!r}")
+
+
+def _check_instant(run_at: datetime) -> None:
+    if not isinstance(run_at, datetime):
+        raise InvalidValue(f"expected run_at to be a datetime with a time zone, got: {shortened(run_at)}")
+    if run_at.tzinfo is None:
+        raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {run_at!r}")
+    if not _EARLIEST <= run_at <= _LATEST:
+        raise InvalidValue(f"expected run_at to lie between 1970 and 2200, got: {run_at!r}")
 
 
 def _check_key(key: str) -> None:

@@ -47,7 +47,7 @@ def test_any_other_name_is_refused(field: str, name: Any) -> None:
     with pytest.raises(InvalidValue) as caught:
         new_job(**{field: name})
 
-    assert str(caught.value).startswith(f"expected {field} to be 1 to 128 letters, digits or any of _.:/- ")
+    assert str(caught.value).startswith(f"expected {field} to be 1 to 128 ASCII letters, digits or any of _.:/- ")
     assert str(caught.value).endswith(f"got: {shortened(name)}")
 
 

@@ -185,12 +185,12 @@ def test_an_annotation_that_can_not_be_resolved_is_named_with_its_task() -> None
 
 @pytest.mark.parametrize("name", ["", "has space", "-dash", "a" * 129, "é", "new\nline", "nul\0", 7, None])
 def test_a_task_name_that_a_url_could_not_carry_is_refused(name: Any) -> None:
-    with pytest.raises(InvalidValue, match=r"^expected task name to be 1 to 128 letters"):
+    with pytest.raises(InvalidValue, match=r"^expected task name to be 1 to 128 ASCII letters"):
         Task(name=name, handler=pay)
 
 
 def test_a_queue_name_that_a_url_could_not_carry_is_refused() -> None:
-    with pytest.raises(InvalidValue, match=r"^expected queue to be 1 to 128 letters"):
+    with pytest.raises(InvalidValue, match=r"^expected queue to be 1 to 128 ASCII letters"):
         Task(name="pay", handler=pay, queue="my queue")
 
 

@@ -118,7 +118,7 @@ class Writer:
         if self._lent_to == threading.get_ident():
             raise StoreError(
                 f"inside a transaction block nothing else can be written to {path}, which has one writer at a "
-                "time; do it before or after the block"
+                "time; do it before or after the block, and let no coroutine await anything inside one"
             )
         if not self._turn.acquire(timeout=deadline):
             raise StoreUnavailable(f"other threads of this process kept {path} busy for {deadline:g} s")
