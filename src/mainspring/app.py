@@ -10,7 +10,7 @@ from uuid import UUID
 
 from mainspring.client import Client
 from mainspring.clock import Clock
-from mainspring.errors import InvalidValue
+from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState
 from mainspring.model.task import Registry, Task
@@ -51,7 +51,11 @@ class Mainspring:
     def task(self, /, **policies: Unpack[Policies]) -> TaskDecorator: ...
 
     def task(self, handler: Callable[..., Any] | None = None, /, **policies: Unpack[Policies]) -> Any:
-        """Make a function a task. It stays an ordinary function when it is called."""
+        """Make a function a task. It stays an ordinary function when it is called.
+
+        A function may become several tasks, of this app or of others: given a task, this makes another one of its
+        function, with policies of its own.
+        """
         if handler is None:
             return lambda handler: self._register(handler, policies)
         return self._register(handler, policies)
@@ -89,7 +93,7 @@ class Mainspring:
         limit: int = 50,
     ) -> list[JobHandle[Any]]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        match = JobFilter(state=None if state is None else JobState(state), queue=queue, task=task, key=key)
+        match = JobFilter(state=None if state is None else _state(state), queue=queue, task=task, key=key)
         return [self._handle(job) for job in self.client.page(match, before, limit)]
 
     @contextmanager
@@ -140,5 +144,12 @@ def _sender(*args: object, **kwargs: object) -> Any:
 def _uuid(job_id: UUID | str) -> UUID:
     try:
         return job_id if isinstance(job_id, UUID) else UUID(job_id)
-    except ValueError:
+    except (ValueError, AttributeError, TypeError):  # the last two for what is no text
         raise InvalidValue(f"expected the id of a job, a UUID, got: {shortened(job_id)}") from None
+
+
+def _state(wanted: JobState | str) -> JobState:
+    if wanted not in tuple(JobState):
+        hint = did_you_mean(str(wanted), JobState)
+        raise InvalidValue(f"expected state to be one of {', '.join(JobState)}, got: {shortened(wanted)}{hint}")
+    return JobState(wanted)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
+from weakref import WeakSet
 
 from mainspring.clock import Clock, SystemClock, microseconds, random_bits
 from mainspring.errors import JobNotFound
@@ -27,6 +28,7 @@ class Client:
         self._store: Store | None = None
         self._pid = os.getpid()
         self._ids = IdSource(lambda: microseconds(self._clock.now()) // 1000, random_bits)
+        _clients.add(self)
 
     @property
     def store(self) -> Store:
@@ -85,3 +87,18 @@ class Client:
             if self._store is not None:
                 self._store.close()
                 self._store = None
+
+    def after_fork(self) -> None:
+        """Make ready for a forked child: the thread that had the lock, perhaps for long, is not there to let go."""
+        self._lock = threading.Lock()
+
+
+_clients: WeakSet[Client] = WeakSet()
+
+
+def _after_fork() -> None:
+    for client in list(_clients):
+        client.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -9,7 +9,6 @@
     │   ├── TaskNotFound
     │   └── JobNotFound
     ├── IllegalMove                      a transition that the lifecycle does not allow
-    ├── LeaseLost                        an attempt that no longer holds its job
     ├── Snooze                           raised by a handler that wants to be run again later (model/outcome.py)
     ├── JobFailed                        a result that will never come
     ├── ResultNotReady (TimeoutError)    a result that has not come in time
@@ -28,10 +27,12 @@ A class builds its own sentence from the facts: what was expected, what came, an
     ├── CancelRequested
     ├── PauseRequested
     ├── TimeExpired
-    └── WorkerStopped
+    ├── WorkerStopped
+    └── LeaseLost                        the attempt no longer holds its job
 
 These are raised inside handlers. Like KeyboardInterrupt they pass through `except Exception`, which a handler that
-goes on after a failed item is bound to have.
+goes on after a failed item is bound to have. LeaseLost most of all: swallowed there, it would let the handler go on
+beside the one that has the job by now.
 """
 
 from __future__ import annotations
@@ -106,10 +107,6 @@ class ResultNotReady(MainspringError, TimeoutError):
         super().__init__(f"job {job_id} has not finished yet: it is {state}")
 
 
-class LeaseLost(MainspringError):
-    """The worker's lease ended, so another worker may hold the job; nothing more can be recorded for this attempt."""
-
-
 class Stop(BaseException):
     """What ends an attempt from outside."""
 
@@ -128,6 +125,10 @@ class TimeExpired(Stop):
 
 class WorkerStopped(Stop):
     """The worker was told to stop at once; the job goes back to its queue."""
+
+
+class LeaseLost(Stop):
+    """The worker's lease ended, so another worker may hold the job; nothing more can be recorded for this attempt."""
 
 
 class StoreError(MainspringError):
@@ -185,12 +186,12 @@ def _restored(kind: type[MainspringError], args: tuple[object, ...]) -> Mainspri
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `, did you mean 'x'?` for the nearest known word, or nothing when none is near."""
     near = get_close_matches(word, list(known), n=1)
-    return f", did you mean {near[0]!r}?" if near else ""
+    return f", did you mean {str(near[0])!r}?" if near else ""  # a member of an enum is shown as the word it is
 
 
-def check_known(given: Iterable[str], known: type) -> None:
-    """Refuse settings that are not in the TypedDict *known*."""
+def check_known(given: Iterable[str], known: type, nothing: str = "no setting") -> None:
+    """Refuse names that are not in the TypedDict *known*, saying that *nothing* has them."""
     for name in given:
         if name not in known.__annotations__:
             hint = did_you_mean(name, known.__annotations__) or f"; known are {', '.join(known.__annotations__)}"
-            raise InvalidValue(f"no setting is named {name!r}{hint}")
+            raise InvalidValue(f"{nothing} is named {name!r}{hint}")

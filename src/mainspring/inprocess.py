@@ -8,7 +8,8 @@
 
 It is a façade over the engine that runs everything else: an app on a SQLite file in a private temporary directory,
 and a worker on it. Only what a file can't hold stays in memory: the callables of tasks that have not ended. So tasks
-live as long as the program does; for jobs that outlive it, use `mainspring.Mainspring`.
+live as long as the program does; for jobs that outlive it, use `mainspring.Mainspring`. And a program that runs for
+months does not grow by its history: what has ended is forgotten after a day or two.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -37,11 +38,14 @@ from mainspring.errors import CancelRequested, InvalidValue, MainspringError, No
 from mainspring.model.duration import duration
 from mainspring.model.ids import uuid7
 from mainspring.model.job import Job, JobState, NewJob, Priority, Wish, check_priority
+from mainspring.model.lifecycle import NO_RETRY
 from mainspring.model.outcome import Snooze
 from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from mainspring.model.text import shortened
 from mainspring.node import Node
+from mainspring.scheduler.prune import Pruner
+from mainspring.service import Loop
 from mainspring.store.protocol import JobFilter
 from mainspring.worker.context import Context
 
@@ -51,8 +55,15 @@ _CENTURY = timedelta(days=36_525)
 _LEASE = timedelta(days=7)
 """Longer than this process may stand still: nobody else could take its tasks over."""
 
+_KIND = "callable"
 _NO_ARGUMENTS = encode_call((), {})
+
+_RETENTION = timedelta(days=1)
+_KEPT = 100_000
+"""Tasks whose status can still be asked after `stop`: some 20 MB."""
+
 _PAGE = 1_000
+_LAST_SWEEP = 5.0
 
 
 class TaskPriority(IntEnum):
@@ -131,7 +142,7 @@ class Task:
 
     @property
     def status(self) -> TaskStatus:
-        """Where it is now; the same that `TaskScheduler.get_status` says."""
+        """Where it is now; the same that `TaskScheduler.get_status` says, and for as long."""
         return TaskStatus.PENDING if self.scheduler is None else self.scheduler.get_status(self.id)
 
 
@@ -153,7 +164,7 @@ class TaskScheduler:
         # Held around every use of the database, so that none comes after it was removed; never while waiting for
         # tasks, which may call us.
         self._lock = threading.Lock()
-        self._started = False
+        self._prune: Loop | None = None  # until it has started
         self._stopping: threading.Thread | None = None
         self._kept: dict[UUID, TaskStatus] | None = None
 
@@ -161,9 +172,10 @@ class TaskScheduler:
         """Begin to run tasks; does nothing when it has begun already."""
         with self._lock:
             self._check_not_stopped("started again; make a new one")
-            if not self._started:
+            if self._prune is None:
                 self._node.start()
-                self._started = True
+                self._prune = Loop("prune", Pruner(self._app.client.store, _RETENTION))
+                self._prune.start()
 
     def submit(self, task: Task) -> str:
         """Have *task* run as soon as a worker is free, and return its id."""
@@ -189,7 +201,11 @@ class TaskScheduler:
             return True
 
     def get_status(self, task_id: str) -> TaskStatus:
-        """Return where the task is now, unfinished or finished. It can still be asked after `stop`."""
+        """Return where the task is now, unfinished or finished.
+
+        One that has ended is known for a day at least. It can still be asked after `stop`: about all that had not
+        ended, and the latest 100,000.
+        """
         try:
             job_id = UUID(task_id)
         except (ValueError, AttributeError, TypeError):
@@ -230,11 +246,14 @@ class TaskScheduler:
             self._check_not_stopped(f"given task {task.name!r}")
             if task.scheduler is not None:
                 raise InvalidValue(f"task {task.name!r} was submitted already; make another Task to run it again")
-            kind = self._kind(task.max_retries, task.retry_delay_seconds)
-            job = NewJob(id=UUID(task.id), task=kind, payload=_NO_ARGUMENTS, priority=int(task.priority), run_at=run_at)
+            if not len(self._app.tasks):
+                self._app.task(name=_KIND, retry=NO_RETRY)(self._run)
+            job = NewJob(
+                id=UUID(task.id), task=_KIND, payload=_NO_ARGUMENTS, priority=int(task.priority), run_at=run_at
+            )
             task.scheduler = self
-            self._unfinished.add(task)  # first, for it may be run before the next line is over
             try:
+                self._unfinished.add(task)  # first, for it may be run before the next line is over
                 self._app.client.enqueue([job])
             except BaseException:
                 self._unfinished.withdraw(task.id)
@@ -242,64 +261,55 @@ class TaskScheduler:
                 raise
         return task.id
 
-    def _kind(self, max_retries: int, retry_delay_seconds: float) -> str:
-        """Return the name of the engine's task for tasks that are retried in this way."""
-        base = duration(retry_delay_seconds, "retry_delay_seconds")
-        name = f"retry-{max_retries}-times-after-{base.total_seconds():f}-s"
-        if name not in self._app.tasks:
-            retry = Retry(max_attempts=max_retries + 1, base=base, cap=_CENTURY, jitter=False)
-            self._app.task(name=name, retry=retry)(partial(self._run, retry))
-        return name
+    def _run(self, ctx: Context) -> None:
+        """What the engine runs in place of the callable: it can't carry just any argument or result.
 
-    def _run(self, retry: Retry, ctx: Context) -> None:
-        """What the engine runs in place of the callable: it can't carry just any argument or result."""
-        task = self._unfinished.begin(str(ctx.job_id))
-        if task is None:
+        Nor does it know how a task is retried, for its own retries go by kind, and every task may have a delay of its
+        own: to the engine, a retry is a snooze.
+        """
+        entry = self._unfinished.begin(str(ctx.job_id))
+        if entry is None:
             raise CancelRequested("cancelled before it could begin")
+        task = entry.task
         try:
             result = _call(task)
         except BaseException as error:
-            snoozed = isinstance(error, Snooze)
-            if not snoozed:
+            if not isinstance(error, Snooze):
                 task.error = "".join(traceback.format_exception_only(error)).strip()
-            again = snoozed or (retry.covers(error) and retry.allows(ctx.attempt))
-            if self._unfinished.end(task, again):
+            again = entry.after(error)
+            if self._unfinished.end(task, again=again is not None):
                 raise CancelRequested("cancelled while it ran") from error
-            raise
+            if again is None or again is error:
+                raise
+            raise again from error
         task.result, task.error = result, None
         self._unfinished.end(task, again=False)
 
     def _look(self, job_id: UUID) -> TaskStatus | None:
+        entry = self._unfinished.find(str(job_id))  # first, for it is dropped before the database knows of the end
         job = self._app.client.store.get([job_id]).get(job_id)
         if job is None:
             return None
         if job.state is JobState.RUNNING:
-            return self._look_at_claimed(job)
+            return _status_of_claimed(job, entry)
         status = _STATUSES[job.state]
-        return TaskStatus.RETRYING if status is TaskStatus.PENDING and job.attempt else status
-
-    def _look_at_claimed(self, job: Job) -> TaskStatus:
-        """Return the status of a task that a worker has claimed, perhaps ahead of the time when a thread is free."""
-        if job.wish is Wish.CANCEL:
-            return TaskStatus.CANCELLED  # asked for only while it waits, see `cancel`; the worker will say the same
-        waiting = self._unfinished.waiting(str(job.id))
-        if waiting is None:
-            return TaskStatus.RUNNING
-        return TaskStatus.RETRYING if waiting.begun else TaskStatus.PENDING
+        return _status_of_waiting(entry) if entry is not None and status is TaskStatus.PENDING else status
 
     def _wind_up(self) -> None:
         try:
-            if self._started:
+            if self._prune is not None:
+                self._prune.end()
                 self._node.stop()
+                self._prune.join(_LAST_SWEEP)
         finally:
             with self._lock:
                 self._forget_all()
 
     def _forget_all(self) -> None:
-        """Keep what there is to say about each task, and remove everything else."""
-        self._kept = {}
+        """Keep what there is to say about each task, or about the latest of very many, and remove everything else."""
+        self._kept = dict.fromkeys(self._unfinished.ids(), TaskStatus.CANCELLED)
         try:
-            for job in self._jobs():
+            for job in islice(self._jobs(), _KEPT):
                 status = _STATUSES[job.state]
                 self._kept[job.id] = status if job.state.final else TaskStatus.CANCELLED
         finally:
@@ -308,6 +318,7 @@ class TaskScheduler:
             self._remove()
 
     def _jobs(self) -> Iterator[Job]:
+        """All that there were, the latest first."""
         before = None
         while len(self._app.tasks) and (page := self._app.client.page(JobFilter(), before, _PAGE)):
             yield from page
@@ -321,13 +332,24 @@ class TaskScheduler:
 class _Entry:
     """A task that has not ended."""
 
-    __slots__ = ("begun", "cancelled", "task", "thread")
+    __slots__ = ("_retry", "cancelled", "failures", "task", "thread")
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.begun = False
+        self.failures = 0
         self.cancelled = False  # while it ran: it is not to be tried again
-        self.thread: int | None = None  # where it runs
+        self.thread: int | None = None  # where it runs; None while it waits, to begin or to be tried again
+        base = duration(task.retry_delay_seconds, "retry_delay_seconds")
+        self._retry = Retry(max_attempts=task.max_retries + 1, base=base, cap=_CENTURY, jitter=False)
+
+    def after(self, error: BaseException) -> Snooze | None:
+        """Return when to run again after a run that ended with *error*; None when that was the last."""
+        if isinstance(error, Snooze):
+            return error
+        self.failures += 1
+        if not (self._retry.covers(error) and self._retry.allows(self.failures)):
+            return None
+        return Snooze(self._retry.delay(self.failures, jitter=1.0))
 
 
 class _Unfinished:
@@ -341,14 +363,14 @@ class _Unfinished:
         with self._lock:
             self._entries[task.id] = _Entry(task)
 
-    def begin(self, task_id: str) -> Task | None:
+    def begin(self, task_id: str) -> _Entry | None:
         """Return the task, which runs in this thread from now on; None when it was withdrawn."""
         with self._lock:
             entry = self._entries.get(task_id)
             if entry is None:
                 return None
-            entry.begun, entry.thread = True, threading.get_ident()
-            return entry.task
+            entry.thread = threading.get_ident()
+            return entry
 
     def end(self, task: Task, again: bool) -> bool:
         """Take note that a run is over, and whether it is to be done again; return whether that was cancelled."""
@@ -356,9 +378,10 @@ class _Unfinished:
             entry = self._entries.get(task.id)
             if entry is None:
                 return False
-            entry.thread = None
             if entry.cancelled or not again:
                 del self._entries[task.id]
+            else:
+                entry.thread = None
             return entry.cancelled and again
 
     def withdraw(self, task_id: str) -> bool:
@@ -373,17 +396,30 @@ class _Unfinished:
             entry.cancelled = True
             return False
 
-    def waiting(self, task_id: str) -> _Entry | None:
-        """Return the task if it waits, to begin or to be tried again."""
+    def find(self, task_id: str) -> _Entry | None:
         with self._lock:
-            entry = self._entries.get(task_id)
-            return entry if entry is not None and entry.thread is None else None
+            return self._entries.get(task_id)
+
+    def ids(self) -> list[UUID]:
+        with self._lock:
+            return [UUID(task_id) for task_id in self._entries]
 
     def has_one_here(self) -> bool:
         """Return whether this thread runs one of them."""
         here = threading.get_ident()
         with self._lock:
             return any(entry.thread == here for entry in self._entries.values())
+
+
+def _status_of_waiting(entry: _Entry) -> TaskStatus:
+    return TaskStatus.RETRYING if entry.failures else TaskStatus.PENDING
+
+
+def _status_of_claimed(job: Job, entry: _Entry | None) -> TaskStatus:
+    """Return the status of a task that a worker has claimed, perhaps ahead of the time when a thread is free."""
+    if job.wish is Wish.CANCEL:
+        return TaskStatus.CANCELLED  # asked for only while it waits, see `cancel`; the worker will say the same
+    return _status_of_waiting(entry) if entry is not None and entry.thread is None else TaskStatus.RUNNING
 
 
 def _call(task: Task) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
@@ -61,11 +63,21 @@ class JobHandle(Generic[R_co]):
 
         Raises JobFailed when it ended in another way, and ResultNotReady, a TimeoutError, after *timeout*.
         """
-        job = self._wait(None if timeout is None else duration(timeout, "timeout").total_seconds())
-        if job.state is not JobState.SUCCEEDED:
-            raise JobFailed(job.id, job.state, job.failure.message if job.failure else job.reason)
-        value = msgspec.json.decode(job.result or "null")
-        return cast("R_co", convert(value, self._result_type, "the result"))
+        patience = _Patience(timeout)
+        while not (job := self.refresh()).state.final:
+            patience.clock.sleep(patience.pause(job))
+        return self._result_of(job)
+
+    async def aresult(self, timeout: Duration | None = None) -> R_co:
+        """As `result`, but it occupies a thread only while it looks.
+
+        A loop has few threads to lend. Waits that each kept one would leave none to those that they wait for, and
+        a wait that is cancelled could not end.
+        """
+        patience = _Patience(timeout)
+        while not (job := await self.arefresh()).state.final:
+            await asyncio.sleep(patience.pause(job))
+        return self._result_of(job)
 
     def cancel(self, reason: str | None = None) -> JobState:
         """Cancel it: at once when it waits, by asking its worker when it runs. Returns the state it is in then."""
@@ -99,7 +111,6 @@ class JobHandle(Generic[R_co]):
         return explain(self._client.store, self.refresh())
 
     arefresh = twin(refresh)
-    aresult = twin(result)
     acancel = twin(cancel)
     apause = twin(pause)
     aresume = twin(resume)
@@ -113,17 +124,27 @@ class JobHandle(Generic[R_co]):
             raise JobNotFound(self.id)
         return states[self.id]
 
-    def _wait(self, seconds: float | None) -> Job:
-        """Look until the job has finished: soon at first, then less and less often."""
-        clock = SystemClock()
-        give_up = None if seconds is None else clock.steady() + seconds
-        pause = _FIRST_PAUSE
-        while True:
-            job = self.refresh()
-            if job.state.final:
-                return job
-            left = pause if give_up is None else give_up - clock.steady()
-            if left <= 0:
-                raise ResultNotReady(job.id, job.state)
-            clock.sleep(min(pause, left))
-            pause = min(_LONGEST_PAUSE, pause * 1.3)
+    def _result_of(self, job: Job) -> R_co:
+        if job.state is not JobState.SUCCEEDED:
+            raise JobFailed(job.id, job.state, job.failure.message if job.failure else job.reason)
+        value = msgspec.json.decode(job.result or "null")
+        return cast("R_co", convert(value, self._result_type, "the result"))
+
+
+class _Patience:
+    """How long to wait between looks at a job: shortly at first, then longer and longer, and not for ever."""
+
+    def __init__(self, timeout: Duration | None) -> None:
+        self.clock = SystemClock()
+        seconds = math.inf if timeout is None else duration(timeout, "timeout").total_seconds()
+        self._give_up = self.clock.steady() + seconds
+        self._pause = _FIRST_PAUSE
+
+    def pause(self, job: Job) -> float:
+        """Return the seconds until the next look at *job*; raise ResultNotReady when there is no time for one."""
+        left = self._give_up - self.clock.steady()
+        if left <= 0:
+            raise ResultNotReady(job.id, job.state)
+        pause = self._pause
+        self._pause = min(_LONGEST_PAUSE, pause * 1.3)
+        return min(pause, left)

@@ -53,12 +53,13 @@ class TaskHandle(Generic[P, R]):
         self._client = client
         self._wishes: Wishes = wishes or {}
         self.task = task
-        functools.update_wrapper(self, task.handler)
+        # Not what else the function carries: an attribute of the same name as one of ours would take its place.
+        functools.update_wrapper(self, task.handler, updated=())
 
     def __repr__(self) -> str:
         return f"<task {self.task.name}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.task.handler(*args, **kwargs)
 
     @property
@@ -73,7 +74,7 @@ class TaskHandle(Generic[P, R]):
             raise InvalidValue("expected run_at or run_after, got both")
         return TaskHandle(self._client, self.task, merged)
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Have the function called by a worker. Once this returns, the job is never lost."""
         return self._enqueue([self.task.encode(*args, **kwargs)])[0]
 
@@ -105,8 +106,10 @@ class TaskHandle(Generic[P, R]):
 
 
 def make_task(handler: Callable[..., Any], policies: Policies) -> Task:
-    """Return the task that *policies* make of *handler*."""
+    """Return the task that *policies* make of *handler*, or of its function if it is a task itself."""
     check_known(policies, Policies)
+    if isinstance(handler, TaskHandle):
+        handler = handler.task.handler
     given: dict[str, Any] = dict(policies)
     if "timeout" in given:
         given["timeout"] = duration(given["timeout"], "timeout")

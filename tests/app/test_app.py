@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,10 @@ from mainspring.errors import (
     InvalidValue,
     JobNotFound,
     MainspringError,
-    ResultNotReady,
     TaskNotFound,
 )
+from mainspring.job_handle import JobHandle
+from mainspring.model.task import Executor
 
 
 def greet(name: str, times: int = 1) -> str:
@@ -48,6 +51,51 @@ def test_a_task_is_still_a_function(app: Mainspring) -> None:
 
     assert task("Ada") == "Hello, Ada! "
     assert (task.name, task.__wrapped__) == ("greet", greet)
+
+
+def test_a_function_can_become_several_tasks_each_with_its_own_policies(app: Mainspring, tmp_path: Path) -> None:
+    other = Mainspring(f"sqlite:///{tmp_path / 'other.db'}")
+
+    @app.task(name="slowly", queue="slow")
+    @other.task(name="elsewhere", queue="far")
+    @app.task(name="quickly", queue="quick")
+    async def work(ctx: Context, n: int) -> int:
+        return n
+
+    work.enqueue(1)
+    app.enqueue("quickly", [2])
+    other.enqueue("elsewhere", [3])
+
+    assert [(job.snapshot.task, job.snapshot.queue) for job in app.jobs()] == [("quickly", "quick"), ("slowly", "slow")]
+    assert [(job.snapshot.task, job.snapshot.queue) for job in other.jobs()] == [("elsewhere", "far")]
+    assert {task.executor for task in app.tasks} == {Executor.COROUTINE}
+    assert {task.context for task in app.tasks} == {"ctx"}
+    other.close()
+
+
+def test_what_a_function_carries_does_not_take_the_place_of_what_a_task_does(app: Mainspring) -> None:
+    def marked() -> None: ...
+
+    marked.__dict__.update(task="theirs", _client=None, _wishes={"queue": "theirs"}, enqueue=None)
+
+    assert app.task(marked).enqueue().snapshot.queue == "default"
+
+
+def test_an_argument_may_have_any_name(app: Mainspring) -> None:
+    @app.task
+    def describe(self: int, call: int, func: int, task: int, args: int, kwargs: int) -> int:
+        return self
+
+    arguments = dict.fromkeys(("self", "call", "func", "task", "args", "kwargs"), 1)
+
+    assert describe(**arguments) == 1
+
+    async def enqueue() -> JobHandle[int]:
+        return await describe.aenqueue(**arguments)
+
+    jobs = [describe.enqueue(**arguments), asyncio.run(enqueue()), app.enqueue("describe", kwargs=arguments)]
+    jobs += describe.enqueue_many([((), arguments)])
+    assert {job.snapshot.payload for job in jobs} == {describe.task.encode(**arguments)}
 
 
 def test_a_second_task_of_the_same_name_is_refused(app: Mainspring) -> None:
@@ -131,11 +179,11 @@ def test_wishes_that_make_no_sense_are_refused(app: Mainspring, wishes: dict[str
         ({"timeout": "never"}, "expected timeout to be a timedelta"),
         (
             {"executor": "treads"},
-            "expected executor to be one of thread, coroutine, process, got: 'treads', did you mean",
+            "expected executor to be one of thread, coroutine, process, got: 'treads', did you mean 'thread'",
         ),
         ({"executor": "coroutine"}, "expected a handler that executor='coroutine' can run, got a plain function"),
         ({"que": "mail"}, "no setting is named 'que', did you mean 'queue'"),
-        ({"queue": "my mail"}, "expected queue to be 1 to 128 letters"),
+        ({"queue": "my mail"}, "expected queue to be 1 to 128 ASCII letters"),
     ],
 )
 def test_policies_that_make_no_sense_are_refused(app: Mainspring, policies: dict[str, Any], why: str) -> None:
@@ -163,8 +211,14 @@ def test_a_job_can_be_found_again_by_its_id(app: Mainspring) -> None:
     assert app.job(job.id) == app.job(str(job.id)) == job
     with pytest.raises(JobNotFound):
         app.job(uuid4())
-    with pytest.raises(InvalidValue, match="expected the id of a job"):
-        app.job("17")
+
+
+@pytest.mark.parametrize("wrong", ["17", 5, None, b"17"])
+def test_what_is_no_id_is_refused(app: Mainspring, wrong: Any) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        app.job(wrong)
+
+    assert str(caught.value) == f"expected the id of a job, a UUID, got: {wrong!r}"
 
 
 def test_jobs_are_listed_newest_first(app: Mainspring) -> None:
@@ -173,6 +227,17 @@ def test_jobs_are_listed_newest_first(app: Mainspring) -> None:
     assert app.jobs() == [three, two, one]
     assert app.jobs(limit=1, before=three.id) == [two]
     assert app.jobs(state="succeeded") == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"), [("suceeded", ", did you mean 'succeeded'?"), ("x", ""), (5, ""), ([], "")], ids=str
+)
+def test_what_is_no_state_is_refused(app: Mainspring, wrong: Any, hint: str) -> None:
+    known = "blocked, scheduled, ready, running, retrying, paused, succeeded, failed, cancelled, expired"
+    with pytest.raises(InvalidValue) as caught:
+        app.jobs(state=wrong)
+
+    assert str(caught.value) == f"expected state to be one of {known}, got: {wrong!r}{hint}"
 
 
 def test_a_job_that_waits_can_be_paused_resumed_cancelled_and_replayed(app: Mainspring) -> None:
@@ -184,14 +249,6 @@ def test_a_job_that_waits_can_be_paused_resumed_cancelled_and_replayed(app: Main
     assert job.cancel() is JobState.CANCELLED
     assert job.explain() == []
     assert job.replay() is JobState.READY
-
-
-def test_a_result_that_does_not_come_in_time_says_so(app: Mainspring) -> None:
-    job = app.task(greet).using(run_after="1h").enqueue("Ada")
-
-    with pytest.raises(ResultNotReady, match="has not finished yet: it is scheduled"):
-        job.result(timeout=0.01)
-    assert issubclass(ResultNotReady, TimeoutError)
 
 
 def test_every_call_has_an_awaitable_twin(app: Mainspring) -> None:
@@ -223,6 +280,30 @@ def test_an_app_that_was_closed_opens_again(app: Mainspring) -> None:
     app.close()
 
     assert app.job(job.id).state is JobState.READY
+
+
+FORK = """
+import os, signal, sys
+from mainspring import Mainspring
+
+app = Mainspring(sys.argv[1])
+app.client._lock.acquire()  # as another thread does while it opens the store, for long when the server is away
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+signal.alarm(30)  # rather than to wait for ever, if it has to wait at all
+app.enqueue("greet")
+os._exit(0)
+"""
+
+
+def test_a_fork_while_another_thread_opens_the_store_leaves_the_child_able_to_work(url: str) -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, url])
+
+    assert done.returncode == 0
+    app = Mainspring(url)
+    assert [job.snapshot.task for job in app.jobs()] == ["greet"]
+    app.close()
 
 
 @pytest.mark.parametrize("concurrency", [0, -1, 1.5, True])

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from mainspring import Snooze
+from mainspring import Snooze, inprocess
 from mainspring.errors import InvalidValue, NotFound
 from mainspring.inprocess import SchedulerStopped, Task, TaskPriority, TaskScheduler, TaskStatus
 from mainspring.model.job import Job
 from mainspring.store.open import sqlite_file
+from tests.support.databases import execute
 from tests.support.waiting import until
 
 PENDING, RUNNING, RETRYING, SUCCEEDED, FAILED, CANCELLED = TaskStatus
@@ -241,7 +242,7 @@ def test_a_task_that_fails_twice_is_retried_after_delays_that_double(scheduler: 
     assert finished(task) == [SUCCEEDED]
     assert (task.result, task.error) == ("done", None)
     first, second, third = scheduler._app.job(task.id).attempts()
-    assert [first.outcome, second.outcome, third.outcome] == ["failed", "failed", "succeeded"]
+    assert [first.outcome, second.outcome, third.outcome] == ["snoozed", "snoozed", "succeeded"]
     assert first.finished_at is not None
     assert second.finished_at is not None
     assert due[1:] == [
@@ -261,6 +262,17 @@ def test_a_task_without_retries_left_fails(scheduler: TaskScheduler) -> None:
     assert (once.calls, thrice.calls) == (1, 3)
     assert [task.error for task in tasks] == ["ConnectionError: refused 1", "ConnectionError: refused 3"]
     assert [task.result for task in tasks] == [None, None]
+
+
+def test_tasks_that_are_retried_in_ways_of_their_own_leave_nothing_of_that_behind(scheduler: TaskScheduler) -> None:
+    tasks = [Task("odd", lambda: 1, max_retries=number, retry_delay_seconds=number / 7) for number in range(50)]
+    for task in tasks:
+        scheduler.submit(task)
+    scheduler.start()
+    finished(*tasks)
+
+    assert len(scheduler._app.tasks) == 1
+    assert not scheduler._unfinished._entries
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt("no"), SystemExit("no")], ids=repr)
@@ -292,6 +304,22 @@ def test_a_task_may_snooze(scheduler: TaskScheduler) -> None:
 
     assert finished(task) == [SUCCEEDED]
     assert task.result == 2
+
+
+def test_a_task_that_snoozes_has_not_failed(scheduler: TaskScheduler) -> None:
+    calls = 0
+
+    def snooze() -> None:
+        nonlocal calls
+        calls += 1
+        raise Snooze(0 if calls < 3 else "1h")
+
+    task = Task("snooze", snooze, max_retries=1)
+    scheduler.start()
+    scheduler.submit(task)
+    until(lambda: calls == 3 and job_of(scheduler, task).state == "scheduled")
+
+    assert (task.status, task.error) == (PENDING, None)
 
 
 # Cancelling.
@@ -428,6 +456,30 @@ def test_nothing_of_a_finished_task_is_kept_in_memory(scheduler: TaskScheduler) 
     assert [scheduler.get_status(task_id) for task_id in ids] == [SUCCEEDED, FAILED, CANCELLED]
 
 
+def test_what_ended_days_ago_is_forgotten(scheduler: TaskScheduler) -> None:
+    old, young, waiting = Task("old", lambda: 1), Task("young", lambda: 1), Task("waiting", print)
+    scheduler.start()
+    scheduler.submit(old)
+    scheduler.schedule_at(waiting, soon() + LATER)
+    finished(old)
+    database = f"sqlite:///{sqlite_file(scheduler._app.client.url)}"
+    execute(database, "UPDATE mainspring_jobs_done SET finished_at = finished_at - 2 * 86400 * 1000000")
+    scheduler.submit(young)
+    finished(young)
+    prune = scheduler._prune
+    assert prune is not None
+
+    def gone() -> bool:
+        prune.wake()
+        return execute(database, f"SELECT 1 FROM mainspring_jobs_done WHERE id = '{old.id}'") == []
+
+    until(gone)
+
+    with pytest.raises(NotFound):
+        scheduler.get_status(old.id)
+    assert [young.status, waiting.status] == [SUCCEEDED, PENDING]
+
+
 # Stopping.
 
 
@@ -459,6 +511,27 @@ def test_stopping_lets_end_what_runs_and_drops_the_rest() -> None:
     assert scheduler.get_status(running.id) is SUCCEEDED
     assert (running.result, waiting.result) == ("gone", None)
     assert not file.parent.exists()
+
+
+def test_of_very_many_tasks_the_latest_can_be_asked_about_after_stopping(
+    scheduler: TaskScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inprocess, "_KEPT", 2)
+    made = [Task("task", lambda: 1) for _ in range(6)]
+    waiting, *done = sorted(made, key=lambda task: task.id)  # ids of one millisecond come in any order
+    scheduler.start()
+    scheduler.schedule_at(waiting, soon() + LATER)
+    for task in done:
+        scheduler.submit(task)
+    finished(*done)
+
+    scheduler.stop()
+
+    assert [task.status for task in done[-2:]] == [SUCCEEDED] * 2
+    assert waiting.status is CANCELLED
+    for task in done[:-2]:
+        with pytest.raises(NotFound):
+            scheduler.get_status(task.id)
 
 
 def test_stopping_without_waiting_lets_what_runs_end_in_the_background() -> None:

@@ -11,7 +11,11 @@ from uuid import UUID
 import pytest
 
 from mainspring import Context, JobState, Mainspring, Priority, Retry, Snooze
+from mainspring.clock import SystemClock
 from mainspring.errors import JobFailed
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Returned
+from mainspring.store import open_store
 from mainspring.testing import SettableClock, adrain, drain
 
 
@@ -216,6 +220,27 @@ def test_a_job_that_is_paused_while_it_runs_goes_on_when_it_is_resumed(app: Main
     assert [drained.state for drained in drain(app)] == [JobState.SUCCEEDED]
 
 
+def test_a_handler_that_goes_on_after_each_failure_ends_when_its_job_is_given_to_another(app: Mainspring) -> None:
+    items: list[tuple[int, int]] = []
+
+    @app.task
+    def work(ctx: Context) -> None:
+        for item in range(3):
+            items.append((ctx.fence, item))
+            if (ctx.fence, item) == (1, 1):
+                app.client.store.settle([settle(app.job(ctx.job_id).snapshot, Returned())])
+            try:
+                ctx.check()
+            except Exception:  # noqa: BLE001 - as such handlers do
+                continue
+
+    work.enqueue()
+    (job,) = drain(app)
+
+    assert items == [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+    assert (job.state, job.snapshot.fence) == (JobState.SUCCEEDED, 2)
+
+
 def test_time_that_passes_in_a_handler_can_be_too_much(app: Mainspring, clock: SettableClock) -> None:
     @app.task(timeout="1m", retry=Retry(max_attempts=1))
     def dawdle(ctx: Context) -> None:
@@ -228,6 +253,18 @@ def test_time_that_passes_in_a_handler_can_be_too_much(app: Mainspring, clock: S
     (job,) = drain(app)
 
     assert (job.state, job.attempts()[0].outcome) == (JobState.FAILED, "timed_out")
+
+
+def test_handlers_may_move_the_clock_as_far_as_they_like(app: Mainspring, clock: SettableClock) -> None:
+    @app.task
+    def wait(ctx: Context) -> None:
+        clock.advance("400d")
+        ctx.check()
+
+    jobs = wait.enqueue_many([((), {}), ((), {})])
+
+    assert drain(app) == jobs
+    assert [job.state for job in jobs] == [JobState.SUCCEEDED] * 2
 
 
 def test_a_job_that_snoozes_is_run_again_when_it_wakes(app: Mainspring, clock: SettableClock) -> None:
@@ -268,6 +305,24 @@ def test_what_ends_the_test_is_passed_on_and_the_job_goes_back(app: Mainspring, 
 
     assert (job.refresh().state, job.refresh().attempt) == (JobState.READY, 0)
     assert app.client.store.sessions() == []
+
+
+def test_the_job_of_a_test_that_was_killed_is_taken_back_in_time(url: str) -> None:
+    tomorrow = SettableClock(SystemClock().now())
+    tomorrow._steady = SystemClock().steady()
+    tomorrow.advance("1d")
+    app, reaper = Mainspring(url), open_store(url, clock=tomorrow)
+
+    @app.task
+    def outlive() -> int:
+        return reaper.reap()  # as if nothing more came of this
+
+    job = outlive.enqueue()
+    drain(app)
+
+    assert (job.state, job.snapshot.losses) == (JobState.READY, 1)
+    reaper.close()
+    app.close()
 
 
 def test_jobs_that_enqueue_each_other_for_ever_are_found_out(app: Mainspring) -> None:

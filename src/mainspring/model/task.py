@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -71,7 +71,7 @@ class Task:
         """Return the payload of a call with these arguments, having checked that the handler could take them."""
         decoder = self._shapes.get((len(args), tuple(kwargs)))
         if decoder is None:
-            self._bind(args, kwargs)
+            self.bind(args, kwargs)
         payload = encode_call(args, kwargs)
         if decoder is None or _quickly(decoder, payload) is None:
             self._decode_slowly(payload)
@@ -85,10 +85,17 @@ class Task:
                 return arguments
         return self._decode_slowly(payload)
 
+    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> inspect.BoundArguments:
+        """Return which parameter of the handler takes which argument, the context left out."""
+        try:
+            return self._signature.bind(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            raise InvalidPayload(f"task {self.name!r} can't be called like that: {error}") from None
+
     def _decode_slowly(self, payload: str) -> Arguments:
         """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""
         call = decode_call(payload)
-        bound = self._bind(tuple(call.args), call.kwargs)
+        bound = self.bind(call.args, call.kwargs)
         for parameter in bound.signature.parameters.values():
             if parameter.name in bound.arguments and parameter.name in self._hints:
                 value, hint = bound.arguments[parameter.name], self._hints[parameter.name]
@@ -108,12 +115,6 @@ class Task:
             self._shapes[positional, named] = msgspec.json.Decoder(call)
         except TypeError:
             return  # an annotation that can be converted to, but not decoded to
-
-    def _bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> inspect.BoundArguments:
-        try:
-            return self._signature.bind(*args, **kwargs)
-        except (TypeError, ValueError) as error:
-            raise InvalidPayload(f"task {self.name!r} can't be called like that: {error}") from None
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 import msgspec
 
 from mainspring.app import Mainspring
-from mainspring.errors import InvalidPayload, InvalidValue, did_you_mean
+from mainspring.errors import InvalidPayload, check_known
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job
 from mainspring.model.payload import decode_call
@@ -80,7 +79,7 @@ class _Expectation:
     """What a test expects of one kind of job, and how a call differs from it."""
 
     def __init__(self, app: Mainspring, task: str, wanted: Wanted) -> None:
-        _check(wanted)
+        check_known(wanted, Wanted, "nothing about a job")
         self._task = task
         self._wanted = wanted
         self._known = app.tasks.get(task) if len(app.tasks) else None
@@ -163,12 +162,7 @@ def _arguments(task: Task | None, args: Sequence[Any], kwargs: Mapping[str, Any]
     """Return the arguments of a call by name, defaults among them, or by number where the task is not known."""
     if task is None:
         return {f"argument {number}": value for number, value in enumerate(args, 1)} | dict(kwargs)
-    signature = inspect.signature(task.handler)
-    parameters = [parameter for name, parameter in signature.parameters.items() if name != task.context]
-    try:
-        bound = signature.replace(parameters=parameters).bind(*args, **kwargs)
-    except TypeError as error:
-        raise InvalidPayload(f"task {task.name!r} can't be called like that: {error}") from None
+    bound = task.bind(args, kwargs)
     bound.apply_defaults()
     return bound.arguments
 
@@ -192,10 +186,3 @@ def _shown(task: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
 
 def _repr(value: object) -> str:
     return str(value) if isinstance(value, timedelta | datetime) else shortened(value)
-
-
-def _check(wanted: Wanted) -> None:
-    for name in wanted:
-        if name not in Wanted.__annotations__:
-            hint = did_you_mean(name, Wanted.__annotations__) or f"; known are {', '.join(Wanted.__annotations__)}"
-            raise InvalidValue(f"nothing about a job is named {name!r}{hint}")

@@ -1,0 +1,52 @@
+"""Prune: remove finished jobs, and what is kept of their attempts, when they are old enough."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+from mainspring.errors import StoreError
+from mainspring.scheduler.log import log
+from mainspring.store import Store
+
+RETENTION = timedelta(days=30)
+"""How long finished jobs are kept: failed ones too, so it is also the time that a person has to replay them."""
+
+EVERY = 3600.0
+"""Seconds between looks, more or less: whole days go, so there is something to find once a day."""
+
+FIRST = 60.0
+"""Seconds within which the first look comes: soon, for a node may not live long."""
+
+_PAUSE_AFTER_ERROR = 60.0
+
+
+class Pruner:
+    """Removes what finished more than *age* ago, in batches of the store's.
+
+    Nodes that were started together look at moments of their own, because for all but one of them there is nothing
+    left to do.
+    """
+
+    def __init__(self, store: Store, age: timedelta = RETENTION) -> None:
+        self._store = store
+        self._age = age
+        self._waited = False
+
+    def __call__(self) -> float:
+        """Prune once, and return the seconds until the next look; the first call only waits for its moment."""
+        if not self._waited:
+            self._waited = True
+            return random.uniform(0, FIRST)  # noqa: S311 - no secret
+        try:
+            pruned = self._store.prune(self._age)
+        except StoreError as error:
+            log.warning("can't prune, trying on: %s", error)
+            return _jittered(_PAUSE_AFTER_ERROR)
+        if pruned:
+            log.info("pruned %d jobs that finished more than %d d ago", pruned, self._age.days)
+        return _jittered(EVERY)
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(0.5, 1.5)  # noqa: S311 - no secret
