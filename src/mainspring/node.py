@@ -6,6 +6,7 @@ import logging
 import math
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from typing import TypedDict
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from mainspring.model.task import Registry
 from mainspring.scheduler import Scheduler
 from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
+from mainspring.store.open import DEADLINE
 from mainspring.worker.worker import Settings, Worker
 
 _LAST_SWEEPS = 5.0
@@ -49,32 +51,50 @@ class Node:
         )
         self._client = client
         self._tasks = tasks
-        self._stores: list[Store] = []
+        self._opened = ExitStack()
         self.worker: Worker | None = None
         self._stopping: Worker | None = None
-        self._scheduler: Scheduler | None = None
+        self._at_once = False
+
+    @property
+    def queues(self) -> Mapping[str, int]:
+        """The queues that it serves, each with its weight."""
+        return self._settings.queues
 
     def start(self) -> None:
-        """Begin to work, on threads of its own."""
-        store, beats = self._open_stores()
-        scheduler = self._scheduler = Scheduler(store)
-        self.worker = Worker(store, beats, self._tasks, self._settings, self._new_id, scheduler.heard)
-        self.worker.start()
-        scheduler.start()
+        """Begin to work, on threads of its own. One that can't leaves nothing open."""
+        with ExitStack() as opened:
+            store, beats = self._open_stores(opened)
+            scheduler = Scheduler(store)
+            opened.callback(scheduler.close, _LAST_SWEEPS)
+            worker = Worker(store, beats, self._tasks, self._settings, self._new_id, scheduler.heard)
+            try:
+                worker.start()
+                scheduler.start()
+            except BaseException:
+                worker.stop(0)
+                raise
+            self.worker, self._opened = worker, opened.pop_all()
 
     def stop(self) -> bool:
         """Let what has started end, and stop; return whether all of it was settled. A second call does nothing."""
         worker, self.worker = self.worker, None
-        if worker is None or self._scheduler is None:
+        if worker is None:
             return True
         self._stopping = worker
-        settled = worker.stop(self._grace)
-        self._scheduler.close(_LAST_SWEEPS)
-        for store in self._stores:
-            store.close()
-        return settled
+        if self._at_once:  # said when there was no worker yet to say it to
+            worker.stop_now()
+        with self._opened:
+            return worker.stop(self._grace)
 
-    def _open_stores(self) -> tuple[Store, Store]:
+    def stop_now(self) -> None:
+        """Cut `stop` short, also one that is yet to come."""
+        self._at_once = True
+        worker = self.worker or self._stopping
+        if worker is not None:
+            worker.stop_now()
+
+    def _open_stores(self, opened: ExitStack) -> tuple[Store, Store]:
         """Return the store to work with and the one for beats.
 
         On SQLite, which has one writer at a time, both are the app's own, so that a job enqueued in this process is
@@ -82,38 +102,35 @@ class Node:
         """
         if self._client.url.startswith("sqlite"):
             return self._client.store, self._client.store
-        return self._open(), self._open(self._settings.lease.total_seconds() / 3)
-
-    def stop_now(self) -> None:
-        """Cut `stop` short."""
-        worker = self.worker or self._stopping
-        if worker is not None:
-            worker.stop_now()
+        beats_within = self._settings.lease.total_seconds() / 3
+        return opened.enter_context(self._open(DEADLINE)), opened.enter_context(self._open(beats_within))
 
     def _new_id(self) -> UUID:
         (made,) = self._client.new_ids(1)
         return made
 
-    def _open(self, deadline: float = 15) -> Store:
-        store = open_store(self._client.url, clock=self._client.given_clock, deadline=deadline)
-        self._stores.append(store)
-        return store
+    def _open(self, deadline: float) -> closing[Store]:
+        return closing(open_store(self._client.url, clock=self._client.given_clock, deadline=deadline))
 
 
-def run_until_signalled(node: Node) -> None:
-    """Run *node* until SIGTERM or SIGINT; a second signal cuts the stopping short."""
+def run_until_signalled(node: Node, *, again: bool = True) -> bool:
+    """Run *node* until SIGTERM or SIGINT, and return whether all that it had started was settled.
+
+    A second signal cuts the stopping short. Not so with *again* false, for a process whose signals may be one and the
+    same request, made by several.
+    """
     asked = threading.Event()
 
     def ask() -> None:
-        if asked.is_set():
+        if again and asked.is_set():
             node.stop_now()
         asked.set()
 
     with on_stop_signal(ask):
         node.start()
         asked.wait()
-        log.info("stopping: what has started may end; another signal stops at once")
-        node.stop()
+        log.info("stopping: what has started may end%s", "; another signal stops at once" if again else "")
+        return node.stop()
 
 
 def _concurrency(wanted: int) -> int:

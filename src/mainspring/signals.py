@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+
+from mainspring.errors import MainspringError
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
@@ -19,21 +22,26 @@ def on_stop_signal(call: Callable[[], None]) -> Iterator[None]:
     which hears nothing of it while it waits for a lock; nor could a handler take a lock that the code below it holds.
     What Python does at once and in whatever thread is to write the signal's number to a file, if it has one.
     """
-    ours, pythons = socket.socketpair()
-    pythons.setblocking(False)
-    listener = threading.Thread(target=_listen, args=(ours, call), name="mainspring-signals", daemon=True)
-    wakeup_before = signal.set_wakeup_fd(pythons.fileno(), warn_on_full_buffer=False)
-    before = {number: signal.signal(number, _ignore) for number in _STOPPING}
-    listener.start()
-    try:
+    if threading.current_thread() is not threading.main_thread():
+        raise MainspringError(
+            "only the main thread of a program can wait for signals; in another thread use `with app.worker():`"
+        )
+    with ExitStack() as undo:
+        ours, pythons = socket.socketpair()
+        undo.enter_context(ours)
+        undo.enter_context(pythons)
+        pythons.setblocking(False)
+        listener = threading.Thread(target=_listen, args=(ours, call), name="mainspring-signals", daemon=True)
+        listener.start()
+        undo.callback(listener.join)
+        # Not closing, which says nothing as long as a process that was forked meanwhile has the file open too.
+        undo.callback(pythons.shutdown, socket.SHUT_WR)
+        undo.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(pythons.fileno(), warn_on_full_buffer=False))
+        for number in _STOPPING:
+            before = signal.signal(number, _ignore)
+            # None is a handler that was not set by Python, which can't set it again.
+            undo.callback(signal.signal, number, signal.SIG_DFL if before is None else before)
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(wakeup_before)
-        pythons.close()
-        listener.join()
-        ours.close()
 
 
 def _listen(line: socket.socket, call: Callable[[], None]) -> None:
@@ -45,3 +53,14 @@ def _listen(line: socket.socket, call: Callable[[], None]) -> None:
 
 def _ignore(*_: object) -> None:
     """Be a handler, for without one Python would not write the number."""
+
+
+def _after_fork() -> None:
+    """Let a forked child die of its own signals, which it would else ignore and have its parent hear."""
+    for number in _STOPPING:
+        if signal.getsignal(number) is _ignore:
+            signal.set_wakeup_fd(-1)
+            signal.signal(number, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -55,11 +55,14 @@ def python(*arguments: str, folder: Path | None = None) -> Done:
 class Running:
     """The program in a process of its own while the block lasts; it is killed if it has not ended by then."""
 
-    def __init__(self, *arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *arguments: str, folder: Path, env: Mapping[str, str] | None = None, stdin: int | None = None
+    ) -> None:
         self._process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=folder,
             env={**os.environ, "PYTHONFAULTHANDLER": "1", **(env or {})},
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -124,9 +127,9 @@ class Running:
             self.lines.append(line)
 
 
-def running(*arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> Running:
+def running(*arguments: str, folder: Path, env: Mapping[str, str] | None = None, stdin: int | None = None) -> Running:
     """Run `python -m mainspring` while the block lasts."""
-    return Running("-m", "mainspring", *arguments, folder=folder, env=env)
+    return Running("-m", "mainspring", *arguments, folder=folder, env=env, stdin=stdin)
 
 
 def eventually(happened: Callable[[], object]) -> None:

@@ -37,6 +37,19 @@ TASKS = """
         return os.getpid()
 """
 
+UNSETTLED = """
+    import mainspring.node
+    from mainspring import Mainspring
+
+    app = Mainspring()
+
+    @app.task
+    def greet() -> None: ...
+
+    mainspring.node.Node.stop = lambda node: False
+"""
+"""An app whose workers do not get rid of what became of their jobs."""
+
 
 def write(file: Path, text: str = TASKS) -> Path:
     """Write a module."""

@@ -53,6 +53,14 @@ def test_programs_are_told_the_same_in_json(safe_url: str) -> None:
     assert (told["remarks"], told["problems"]) == ([], [])
 
 
+def test_a_file_name_can_not_steer_the_terminal(tmp_path: Path) -> None:
+    done = doctor("--url", f"sqlite:///{tmp_path}/red\x1b[31m.db")
+
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert "red\\x1b[31m.db" in "".join(done.stdout.split())
+
+
 def test_a_server_that_may_lose_commits_is_a_problem(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         name = connection.info.dbname

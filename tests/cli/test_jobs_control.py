@@ -7,12 +7,18 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
 from mainspring.cli.ids import short
+from mainspring.cli.jobs import control
 from mainspring.model.job import JobState, Wish
-from tests.cli.jobs import Jobs, jobs_in
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Succeeded
+from mainspring.store.sql import SqlStore
+from tests.cli.jobs import FAILED, Jobs, jobs_in
 from tests.cli.program import assert_refused, in_process, mainspring
 
 NOBODY = "01999999-9999-7000-8000-000000000000"
@@ -120,6 +126,93 @@ def test_what_could_not_be_replayed_is_counted(jobs: Jobs) -> None:
     jobs.add(key="k")
 
     assert in_process("jobs", "replay", "--state", "failed", "-y").stdout == "Replayed 1 job; 1 stayed as it was.\n"
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Have something happen while the person is asked whether he means it, and have him say yes."""
+    monkeypatch.setattr(control, "_confirmed", lambda *_: happens() or True)
+
+
+def test_what_succeeded_before_it_was_confirmed_is_not_counted(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.add()
+
+    def succeed() -> None:
+        (job,) = jobs.store.claim(jobs.session.id, "default", 1)
+        jobs.store.settle([settle(job, Succeeded("null"))])
+
+    meanwhile(monkeypatch, succeed)
+
+    done = in_process("jobs", "cancel", "--task", "greet")
+
+    assert done.stdout == "Cancelled 0 jobs; 1 stayed as it was.\n"
+
+
+@pytest.mark.parametrize("command", ["cancel", "pause", "resume", "replay"])
+def test_what_another_did_before_it_was_confirmed_is_not_counted(
+    command: str, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = jobs.store
+    job = jobs.fail().id if command == "replay" else jobs.add()
+    if command == "resume":
+        store.pause([job])
+    meanwhile(monkeypatch, lambda: getattr(store, command)([job]))
+
+    done = in_process("jobs", command, "--task", "greet")
+
+    assert done.stdout.endswith("d 0 jobs; 1 stayed as it was.\n")
+
+
+def test_running_jobs_count_once_their_worker_was_asked_and_only_then(jobs: Jobs) -> None:
+    held, free = jobs.run(), jobs.run()
+    jobs.store.pause([held.id])
+
+    def said(command: str) -> str:
+        return in_process("jobs", command, "--state", "running", "--yes").stdout
+
+    assert said("resume") == "Resumed 1 job; 1 stayed as it was.\n"
+    jobs.store.cancel([free.id])
+    assert said("pause") == "Paused 1 job; 1 stayed as it was.\n"
+    assert said("cancel") == "Cancelled 1 job; 1 stayed as it was.\n"
+    assert said("cancel") == "Cancelled 0 jobs; 2 stayed as they were.\n"
+
+
+def test_a_request_that_changes_nothing_does_not_pass_for_one_that_does(jobs: Jobs) -> None:
+    job = jobs.run()
+    jobs.store.cancel([job.id])
+
+    for command in ("cancel", "pause", "resume"):
+        done = in_process("jobs", command, str(job.id))
+        assert done.stdout == f"{job.id} running; its worker was asked to cancel it already\n"
+
+
+def test_a_replayed_job_that_has_failed_again_counts(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.fail()
+    act = SqlStore.replay
+
+    def replay_and_fail(store: SqlStore, ids: list[UUID], reason: str | None) -> dict[UUID, JobState]:
+        states = act(store, ids, reason)
+        (job,) = store.claim(jobs.session.id, "default", 1)
+        store.settle([settle(job, FAILED)])
+        return states
+
+    monkeypatch.setattr(SqlStore, "replay", replay_and_fail)
+
+    assert in_process("jobs", "replay", "--state", "failed", "--yes").stdout == "Replayed 1 job.\n"
+
+
+def test_a_job_that_begins_after_another_has_replayed_it_does_not_count(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, act = jobs.fail(), SqlStore.replay
+
+    def replay_late(store: SqlStore, ids: list[UUID], reason: str | None) -> dict[UUID, JobState]:
+        store.claim(jobs.session.id, "default", 1)
+        return act(store, ids, reason)
+
+    meanwhile(monkeypatch, lambda: act(jobs.store, [job.id]))
+    monkeypatch.setattr(SqlStore, "replay", replay_late)
+
+    assert in_process("jobs", "replay", "--state", "failed").stdout == "Replayed 0 jobs; 1 stayed as it was.\n"
 
 
 def test_many_jobs_are_acted_on_in_batches(jobs: Jobs) -> None:

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 
 from mainspring.cli import supervisor as module
 from mainspring.cli.supervisor import HEALTHY, how_it_ended, keep_alive
+from tests.cli.stopping import Stopping
 
 
 def test_an_exit_code_is_told_in_words() -> None:
     assert how_it_ended(3) == "ended with exit code 3"
     assert how_it_ended(-9) == "was killed by SIGKILL"
     assert how_it_ended(-63) == "was killed by signal 63"
-
-
-class Stopping(threading.Event):
-    """Ends the supervisor after so many pauses, and takes note of them without waiting."""
-
-    def __init__(self, pauses: int) -> None:
-        super().__init__()
-        self.pauses: list[float] = []
-        self._most = pauses
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.pauses.append(timeout or 0)
-        if len(self.pauses) == self._most:
-            self.set()
-        return self.is_set()
 
 
 def pauses_after(lives: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:

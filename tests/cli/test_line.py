@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from mainspring.cli import line as module
 from mainspring.cli.line import VARIABLE, SupervisorEnd, WorkerEnd
-from tests.cli.program import eventually
+from tests.cli.program import PATIENCE, eventually, python
 
 
 class Worker(WorkerEnd):
@@ -88,3 +89,54 @@ def test_a_worker_is_given_its_grace_to_stop(line: Line) -> None:
 
     eventually(lambda: worker.sent)
     assert worker.sent == [signal.SIGTERM]
+
+
+def test_the_supervisor_can_ask_the_worker_to_stop_at_once(line: Line) -> None:
+    supervisor, worker = line
+    asked = threading.Event()
+    worker.at_once = asked.set
+    worker.attend([], timedelta(0))
+
+    supervisor.stop_at_once()
+
+    assert asked.wait(PATIENCE)
+    assert worker.sent == []
+    supervisor.close()
+    eventually(lambda: len(worker.sent) == 2)
+
+
+def test_a_worker_that_ended_before_it_could_hear_is_gone_and_nothing_more(line: Line) -> None:
+    supervisor, worker = line
+    supervisor.stop_at_once()
+
+    worker._line.close()
+
+    assert supervisor.hear(PATIENCE) is False
+    supervisor.stop_at_once()
+
+
+def test_what_threads_say_at_the_same_time_is_heard_one_by_one(line: Line) -> None:
+    supervisor, worker = line
+    files = {letter * 1_000_000 for letter in "abcd"}  # each longer than what the system takes at a time
+    threads = [threading.Thread(target=worker._say, args=({"files": [file]},)) for file in files]
+    for thread in threads:
+        thread.start()
+
+    eventually(lambda: supervisor.hear(PATIENCE) and len(supervisor.files) == len(files))
+
+    assert supervisor.files == files
+
+
+def test_what_a_worker_forks_does_not_keep_the_line() -> None:
+    program = """
+import os, socket
+from mainspring.cli.line import WorkerEnd
+ours, theirs = socket.socketpair()
+end = WorkerEnd(theirs, speaks=False)
+child = os.fork()
+if child == 0:
+    os._exit(0 if theirs.fileno() == -1 else 1)
+print(os.waitpid(child, 0)[1], theirs.fileno() != -1)
+"""
+
+    assert python("-c", program).stdout == "0 True\n"

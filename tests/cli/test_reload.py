@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mainspring.cli.reload import Watched
+from mainspring.cli.reload import Watched, _keep_fresh
+from mainspring.clock import SystemClock
 from mainspring.model.job import JobState
 from tests.cli.program import Running, eventually, in_process, running
 from tests.cli.projects import jobs_at, sessions_at, write
+from tests.cli.stopping import Stopping
 
 APP = """
     from mainspring import Mainspring
@@ -121,6 +124,53 @@ def change_until_heard(worker: Running, file: Path, text: str, heard: str) -> No
         return heard in worker.output
 
     eventually(noticed)
+
+
+def test_an_edit_during_the_first_start_is_noticed(sqlite_url: str, folder: Path) -> None:
+    edited = (
+        APP
+        + """
+    import pathlib
+    pathlib.Path("helper.py").write_text("ANSWER = 22") if ANSWER == 1 else None
+"""
+    )
+    write(folder / "tasks.py", edited)
+    write(folder / "helper.py", "ANSWER = 1")
+
+    with reloading(sqlite_url, folder) as worker:
+        worker.wait_for("helper.py has changed")
+        worker.wait_for(" serves ", 2)
+        assert answer_of(sqlite_url) == "22"
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+
+def test_of_the_files_that_are_named_late_those_have_changed_that_were_written_since(tmp_path: Path) -> None:
+    old, edited = tmp_path / "old.py", tmp_path / "edited.py"
+    watched = Watched()
+    old.touch()
+    os.utime(old, ns=(1, 1))
+    watched.begin()
+    edited.touch()
+    later = SystemClock().now().timestamp() + 60
+    os.utime(edited, (later, later))
+
+    watched.add([str(old), str(edited)])
+
+    assert (watched.look(), watched.look()) == (str(edited), None)
+
+
+def test_a_program_that_could_not_be_started_is_tried_again() -> None:
+    class Fake:
+        stopping = Stopping(2)
+
+        def spawn(self) -> None:
+            raise OSError(11, "Resource temporarily unavailable")
+
+    fake: Any = Fake()
+    _keep_fresh(fake, [], Watched())
+
+    assert Fake.stopping.pauses == [5, 5]
 
 
 def test_a_file_is_seen_to_change_and_to_vanish_once_each(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mainspring.model.job import JobState
 from tests.cli.program import assert_refused, eventually, in_process, mainspring, running
-from tests.cli.projects import jobs_at, sessions_at, write
+from tests.cli.projects import UNSETTLED, jobs_at, sessions_at, write
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +74,58 @@ def test_when_the_grace_is_over_running_jobs_go_back_to_their_queue(sqlite_url: 
         assert worker.end() == 0
 
     assert jobs_at(sqlite_url)[0].state is JobState.READY
+
+
+THREADS = """
+    import atexit, os, threading, time
+    from mainspring import Mainspring
+    import mainspring.cli.leave
+
+    app = Mainspring()
+
+    @app.task
+    def greet() -> None: ...
+
+    threading.Thread(target=threading.Event().wait).start()
+"""
+
+
+def test_a_stopped_worker_does_not_wait_for_threads_that_nobody_waits_for(sqlite_url: str, folder: Path) -> None:
+    write(folder / "tasks.py", THREADS + "    atexit.register(os.write, 2, b'at last')\n")
+
+    with running("worker", "--app", "tasks", "--url", sqlite_url, folder=folder) as worker:
+        worker.wait_for(" serves ")
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+    assert worker.output.endswith("mainspring: stopped\nat last")
+    file = Path(sqlite_url.removeprefix("sqlite:///"))
+    assert list(file.parent.glob(f"{file.name}*")) == [file]
+
+
+def test_a_stopped_worker_does_not_wait_for_ever_for_what_was_registered_for_the_exit(
+    sqlite_url: str, folder: Path
+) -> None:
+    waiting = "    atexit.register(threading.Event().wait)\n    mainspring.cli.leave._PATIENCE = 0.1\n"
+    write(folder / "tasks.py", THREADS + waiting)
+
+    with running("worker", "--app", "tasks", "--url", sqlite_url, folder=folder) as worker:
+        worker.wait_for(" serves ")
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+
+def test_the_exit_code_tells_that_something_could_not_be_settled(sqlite_url: str, folder: Path) -> None:
+    write(folder / "tasks.py", UNSETTLED)
+
+    with running("worker", "--app", "tasks", "--url", sqlite_url, "--log-level", "error", folder=folder) as worker:
+        eventually(lambda: sessions_at(sqlite_url))
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 1
+
+    (line,) = worker.lines
+    assert "ERROR" in line
+    assert "the database did not take what became of some jobs; they run again after the lease" in line
 
 
 def test_a_worker_says_in_one_line_what_it_is(sqlite_url: str, folder: Path) -> None:
@@ -166,6 +218,7 @@ def test_an_app_that_logs_in_its_own_way_keeps_it(sqlite_url: str, folder: Path)
         (["--app", "tasks", "--grace", "-1"], ["--grace", "'-1'"]),
         (["--app", "tasks", "-q", "mail=none"], ["weight of queue 'mail'", "'none'"]),
         (["--app", "tasks", "-q", "mail=0"], ["weight of queue 'mail'", "'0'"]),
+        (["--app", "tasks", "-q", f"mail={'9' * 5_000}"], ["weight of queue 'mail'", "1 to 999,999,999"]),
         (["--app", "tasks", "-q", "a b"], ["queue", "'a b'"]),
         (["--app", "tasks", "-q", "mail", "-q", "mail=2"], ["queue 'mail' is named twice"]),
         (["--app", "tasks", "--url", ""], ["sqlite:///mainspring.db"]),

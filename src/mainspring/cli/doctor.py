@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.diagnosis import SAMPLES, Diagnosis, diagnose
-from mainspring.cli.options import DEFAULT_URL, AsJson, Url
-from mainspring.cli.output import mark, say, say_json, show
+from mainspring.cli.options import AsJson, Url
+from mainspring.cli.output import cell, mark, say, say_json, show
 
 _KINDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
@@ -37,15 +37,15 @@ def _show(diagnosis: Diagnosis) -> None:
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="fold")
     for good, name, value in _facts(diagnosis):
-        facts.add_row(mark(good), Text(name, "bold"), Text(value))
+        facts.add_row(mark(good), cell(name, "bold"), cell(value))
     show(facts)
     notes = Table(box=None, show_header=False, pad_edge=False)
     notes.add_column(no_wrap=True)
     notes.add_column(overflow="fold")
     for remark in diagnosis.remarks:
-        notes.add_row(Text("!", "yellow"), Text(remark))
+        notes.add_row(cell("!", "yellow"), cell(remark))
     for problem in diagnosis.problems:
-        notes.add_row(mark(False), Text(problem))
+        notes.add_row(mark(False), cell(problem))
     if notes.row_count:
         say("")
         show(notes)

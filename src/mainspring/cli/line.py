@@ -1,7 +1,8 @@
 """The line between a supervisor and a worker that it has started.
 
-The worker says when it works and which files it was made of. When the line breaks, the supervisor is gone, in
-whatever way, and the worker stops as if it had been told to.
+The worker says when it works and which files it was made of. The supervisor says one thing: to stop at once. A signal
+could not, for a service manager may signal the workers and their supervisor, who passes it on. When the line breaks,
+the supervisor is gone, in whatever way, and the worker stops as if it had been told to.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 VARIABLE = "MAINSPRING_LINE"
 """Tells a worker the number of the file that is its end of the line, and whether to speak of files: `7` or `7+`."""
 
+_AT_ONCE = b"at once\n"
 _LOOK = 0.5
 _LAST_WRITES = 15.0
 """Seconds that a worker may need beyond its grace to stop in order."""
@@ -38,8 +41,12 @@ class WorkerEnd:
     def __init__(self, line: socket.socket, *, speaks: bool) -> None:
         line.set_inheritable(False)
         self._line = line
-        self._look = _LOOK if speaks else None
+        self._saying = threading.Lock()
+        self._speaks = speaks
         self._told: set[str] = set()
+        self.at_once: Callable[[], None] = lambda: None  # called, by a thread of our own, when that is asked for
+        # What the user's code forks may live on, and the supervisor would wait for a word of it.
+        os.register_at_fork(after_in_child=line.close)
 
     def attend(self, folders: Iterable[Path], grace: timedelta) -> None:
         """Say from now on which files under *folders* were imported, if asked to, until the line breaks.
@@ -55,22 +62,31 @@ class WorkerEnd:
         self._say({"working": True})
 
     def _attend(self, roots: tuple[str, ...], patience: float) -> None:
-        while not select.select([self._line], [], [], self._look)[0]:
-            new = set(_imported_from(roots)) - self._told
+        while self._listen():
+            new = set(_imported_from(roots)) - self._told if self._speaks else None
             if new:
                 self._told |= new
                 self._say({"files": sorted(new)})
-        # The supervisor never says anything: what there is to read is the end.
         self._signal(signal.SIGTERM)
         threading.Event().wait(patience)
         self._signal(signal.SIGKILL)
+
+    def _listen(self) -> bool:
+        """Do what the supervisor says; return False once the line has broken."""
+        if not select.select([self._line], [], [], _LOOK if self._speaks else None)[0]:
+            return True
+        said = _received(self._line, 64)
+        if said:
+            self.at_once()
+        return bool(said)
 
     def _signal(self, number: int) -> None:
         os.kill(os.getpid(), number)
 
     def _say(self, message: dict[str, object]) -> None:
         try:
-            self._line.sendall(json.dumps(message).encode() + b"\n")
+            with self._saying:  # or two threads might mingle what they say
+                self._line.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
             return  # broken; `_attend` notices
 
@@ -84,19 +100,31 @@ class SupervisorEnd:
         self.files: set[str] = set()
         self.working = False
 
-    def hear(self, timeout: float | None = None) -> bool:
+    def hear(self, timeout: float) -> bool:
         """Take note of what the worker says within *timeout* seconds; return False once its end is closed."""
         if not select.select([self._line], [], [], timeout)[0]:
             return True
-        said = self._line.recv(65536)
+        said = _received(self._line, 65_536)
         *lines, self._rest = (self._rest + said).split(b"\n")
         for message in map(json.loads, lines):
             self.files.update(message.get("files", ()))
             self.working |= message.get("working", False)
         return bool(said)
 
+    def stop_at_once(self) -> None:
+        """Ask the worker to stop at once, if it is still there."""
+        with suppress(OSError):
+            self._line.sendall(_AT_ONCE)
+
     def close(self) -> None:
         self._line.close()
+
+
+def _received(line: socket.socket, most: int) -> bytes:
+    try:
+        return line.recv(most)
+    except OSError:  # the other end was closed before it had read all that we said
+        return b""
 
 
 def _imported_from(roots: tuple[str, ...]) -> Iterator[str]:

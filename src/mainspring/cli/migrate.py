@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from mainspring.cli.options import DEFAULT_URL, AsJson, Url
+from mainspring.app import DEFAULT_URL
+from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import say, say_json
 from mainspring.store import open_store
 

@@ -9,8 +9,6 @@ import typer
 from mainspring.cli.values import LEVELS
 from mainspring.model.job import JobState
 
-DEFAULT_URL = "sqlite:///mainspring.db"
-
 Url = Annotated[
     str,
     typer.Option(
@@ -59,3 +57,4 @@ State = Annotated[
 Queue = Annotated[str | None, typer.Option("--queue", metavar="QUEUE", help="Only jobs of this queue.")]
 TaskName = Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")]
 Key = Annotated[str | None, typer.Option("--key", metavar="KEY", help="Only jobs with this key.")]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, whole or as a listing shows it.")]

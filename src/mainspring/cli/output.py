@@ -16,15 +16,22 @@ from rich.text import Text
 
 from mainspring.errors import MainspringError
 
+# A password may hold anything, so only the last sign that may be its end is taken for one: of a sentence that goes on
+# after an address, rather too much is hidden than too little.
 _PASSWORDS = (
-    # In an address: what stands between the user's colon and the host's @. The colon of :// is no such colon.
+    # In an address: what stands between the user's colon and the host's @. The next address begins with no user's.
+    (re.compile(r"(://(?:(?!\s\w+://)[^:@])*):.*@", re.DOTALL), r"\1:***@"),
+    # The same without the beginning of the address.
     (re.compile(r":(?!//)\S*@"), ":***@"),
-    # In a libpq string, or among the options of an address.
+    # Among the options of an address.
+    (re.compile(r"([?&]\w*password=)[^&]*", re.IGNORECASE), r"\1***"),
+    # In a libpq string.
     (re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE), r"\1***"),
 )
 
-# What a terminal would obey instead of showing it. Texts of jobs may come from anybody.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What a terminal would obey instead of showing it, and what would have it show the rest in another order. Texts of jobs
+# may come from anybody.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def without_passwords(text: str) -> str:
@@ -36,7 +43,7 @@ def without_passwords(text: str) -> str:
 
 def printable(text: str) -> str:
     """Return *text* with what would move the cursor or change the terminal written as escapes."""
-    return _CONTROLS.sub(lambda control: f"\\x{ord(control[0]):02x}", text)
+    return _CONTROLS.sub(lambda control: _escaped(ord(control[0])), text)
 
 
 def say(sentence: str, style: str = "") -> None:
@@ -110,3 +117,7 @@ def _written() -> Iterator[None]:
         raise  # the reader has seen enough, which is no mistake
     except OSError as error:
         raise MainspringError(f"can't write the output: {error.strerror}; send it elsewhere") from error
+
+
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

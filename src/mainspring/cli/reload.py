@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
-import signal
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 from mainspring.cli.apps import shown_path
 from mainspring.cli.supervisor import Child, Supervisor, how_it_ended
+from mainspring.clock import SystemClock, microseconds
 
 _LOOK = 0.5
+_PAUSE = 5.0
 _ELSEWHERE = frozenset({"node_modules", "site-packages", "venv"})
 
 log = logging.getLogger("mainspring.supervisor")
@@ -23,11 +25,17 @@ class Watched:
 
     def __init__(self) -> None:
         self._seen: dict[str, int | None] = {}
+        self._began = math.inf
+
+    def begin(self) -> None:
+        """Take what is there for known. What is written from now on is a change, also of files yet to be added."""
+        self.look()
+        self._began = microseconds(SystemClock().now()) * 1000
 
     def add(self, files: Iterable[str]) -> bool:
         """Watch *files* from now on; return whether there was one that was not watched before."""
         new = {file: _changed_at(file) for file in files if file not in self._seen}
-        self._seen |= new
+        self._seen |= {file: None if at is not None and at > self._began else at for file, at in new.items()}
         return bool(new)
 
     def look(self) -> str | None:
@@ -44,19 +52,29 @@ def run_reloading(command: list[str], folders: Iterable[Path]) -> int:
 
 
 def _keep_fresh(supervisor: Supervisor, folders: list[Path], watched: Watched) -> None:
-    while True:
-        watched.look()  # what has changed before it begins is no news
-        child = supervisor.spawn()
-        if child is None:
-            return
-        changed = _change_during(child, watched)
-        if changed:
-            log.info("%s has changed: starting again when what has started has ended", shown_path(changed))
-            child.signal(signal.SIGTERM)
-        code = supervisor.ended(child)
-        if not changed and not supervisor.stopping.is_set():
-            log.warning("the worker %s; waiting for its code to change", how_it_ended(code))
-            _wait_for_change(supervisor, folders, watched)
+    while not supervisor.stopping.is_set():
+        # Before the worker reads its files, for it names them only a while after.
+        watched.begin()
+        try:
+            child = supervisor.spawn()
+        except OSError as error:
+            log.warning("no worker process could be started (%s); trying again in %g s", error.strerror, _PAUSE)
+            supervisor.stopping.wait(_PAUSE)
+            continue
+        if child is not None:
+            _one_life(supervisor, child, folders, watched)
+
+
+def _one_life(supervisor: Supervisor, child: Child, folders: list[Path], watched: Watched) -> None:
+    """Return when *child* has ended and there is reason to start another."""
+    changed = _change_during(child, watched)
+    if changed:
+        log.info("%s has changed: starting again when what has started has ended", shown_path(changed))
+        child.stop()
+    code = supervisor.ended(child)
+    if not changed and not supervisor.stopping.is_set():
+        log.warning("the worker %s; waiting for its code to change", how_it_ended(code))
+        _wait_for_change(supervisor, folders, watched)
 
 
 def _wait_for_change(supervisor: Supervisor, folders: list[Path], watched: Watched) -> None:
@@ -72,7 +90,7 @@ def _wait_for_change(supervisor: Supervisor, folders: list[Path], watched: Watch
 
 def _change_during(child: Child, watched: Watched) -> str | None:
     """Return the file that changes while *child* lives; None once it has ended."""
-    while child.line.hear(_LOOK):
+    while child.hear():
         watched.add(child.line.files)
         changed = watched.look()
         if changed:

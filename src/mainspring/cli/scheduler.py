@@ -7,8 +7,9 @@ import math
 import threading
 from contextlib import closing
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.log import log_to_stderr
-from mainspring.cli.options import DEFAULT_URL, LogLevel, Url
+from mainspring.cli.options import LogLevel, Url
 from mainspring.cli.output import without_passwords
 from mainspring.cli.values import level
 from mainspring.errors import StoreError

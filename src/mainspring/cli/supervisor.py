@@ -1,8 +1,8 @@
 """Workers in processes of their own: started, kept alive, and stopped together.
 
-Each is the same command for one process, started anew and not forked. Signals reach the supervisor alone, for the
-workers have process groups of their own, and are passed on: the first asks them to end what they have started, the
-second to stop at once, the third kills them.
+Each is the same command for one process, started anew and not forked. Signals from a terminal reach the supervisor
+alone, for the workers have process groups of their own. The first is passed on, and asks them to end what they have
+started; the second has them told over the line to stop at once; the third kills them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 HEALTHY = 60.0
 """A worker that lived as many seconds was well; the next pause is short again."""
 
-_ASKED = (
-    "stopping: what has started may end; another signal stops at once",
-    "stopping at once; another signal kills what does not",
-    "killing what does not stop",
-)
+_LOOK = 0.5
 
 log = logging.getLogger("mainspring.supervisor")
 
@@ -41,24 +37,46 @@ class Child:
 
     def __init__(self, command: Sequence[str], *, speaks: bool) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", "mainspring", *command],
-                env=os.environ | {VARIABLE: f"{theirs.fileno()}{'+' if speaks else ''}"},
-                pass_fds=[theirs.fileno()],
-                process_group=0,
-            )
         self.line = SupervisorEnd(ours)
+        try:
+            self._process = _start(command, theirs, speaks)
+        except OSError:
+            self.line.close()
+            raise
+        finally:
+            theirs.close()
         self.pid = self._process.pid
 
-    def signal(self, number: int) -> None:
-        self._process.send_signal(number)
+    def hear(self) -> bool:
+        """Take note of what it says within a moment; return False once it is dead, or has closed its end of the line.
+
+        The line alone would not do as a sign of life: a process that it has left behind may keep it open.
+        """
+        dead = self._process.poll() is not None  # asked first, so that its last words are heard
+        return self.line.hear(0 if dead else _LOOK) and not dead
+
+    def stop(self) -> None:
+        # Not SIGINT: one that is still starting would show the traceback of an interrupted import.
+        self._process.terminate()
+
+    def stop_at_once(self) -> None:
+        self.line.stop_at_once()
+
+    def kill(self) -> None:
+        self._process.kill()
 
     def wait(self) -> int:
         """Return the exit code once it has ended; a negative one is the signal that killed it."""
         code = self._process.wait()
         self.line.close()
         return code
+
+
+_REQUESTS = (
+    ("stopping: what has started may end; another signal stops at once", Child.stop),
+    ("stopping at once; another signal kills what does not", Child.stop_at_once),
+    ("killing what does not stop", Child.kill),
+)
 
 
 class Supervisor:
@@ -116,6 +134,10 @@ class Supervisor:
         code = child.wait()
         with self._lock:
             self._children.discard(child)
+        # One that SIGTERM kills was not yet ready to hear it, and so had started nothing.
+        if self.stopping.is_set() and code not in (0, -signal.SIGTERM):
+            log.warning("worker process %d %s while it stopped", child.pid, how_it_ended(code))
+            self._code = 1
         return code
 
     def _start(self, keep: Callable[[Supervisor], None]) -> None:
@@ -132,13 +154,13 @@ class Supervisor:
         self._keepers -= 1
 
     def _ask(self) -> None:
-        log.info("%s", _ASKED[min(self._asked, 2)])
+        sentence, request = _REQUESTS[min(self._asked, 2)]
+        log.info("%s", sentence)
         self._asked += 1
         with self._lock:
             self.stopping.set()
             for child in self._children:
-                # Not SIGINT: one that is still starting would show the traceback of an interrupted import.
-                child.signal(signal.SIGTERM if self._asked <= 2 else signal.SIGKILL)
+                request(child)
 
 
 def keep_alive(supervisor: Supervisor) -> None:
@@ -164,7 +186,7 @@ def _one_life(supervisor: Supervisor) -> str:
         return f"no worker process could be started ({error.strerror})"
     if child is None:
         return "stopping"
-    while not child.line.working and child.line.hear():
+    while not child.line.working and child.hear():
         pass
     if child.line.working:
         supervisor.has_worked()
@@ -172,6 +194,18 @@ def _one_life(supervisor: Supervisor) -> str:
     if not supervisor.worked and not supervisor.stopping.is_set():
         supervisor.give_up(code if code > 0 else 1)  # it has said why; another would say the same
     return f"worker process {child.pid} {how_it_ended(code)}"
+
+
+def _start(command: Sequence[str], line: socket.socket, speaks: bool) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - our own program
+        # With -P, because a module of the user's in this folder may have the name of one that we import.
+        [sys.executable, "-P", "-m", "mainspring", *command],
+        env=os.environ | {VARIABLE: f"{line.fileno()}{'+' if speaks else ''}"},
+        # Whoever reads from a terminal out of a process group that is not in front is stopped.
+        stdin=subprocess.DEVNULL,
+        pass_fds=[line.fileno()],
+        process_group=0,
+    )
 
 
 def how_it_ended(code: int) -> str:

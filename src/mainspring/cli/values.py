@@ -13,6 +13,7 @@ import msgspec
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
 from mainspring.model.job import JobState, Priority, check_name
+from mainspring.model.payload import MAX_DEPTH
 from mainspring.model.text import shortened
 
 LEVELS = {
@@ -63,29 +64,32 @@ def priority(text: str) -> int:
     named = {one.name.lower(): int(one) for one in Priority}
     if text.lower() in named:
         return named[text.lower()]
-    if not text.isdecimal() or not 0 <= int(text) <= 100:
+    number = _whole_number(text)
+    if number is None or number > 100:
         raise InvalidValue(
             f"expected --priority to be a whole number from 0 to 100 or one of {', '.join(named)}, "
             f"got: {shortened(text)}{did_you_mean(text, named)}"
         )
-    return int(text)
+    return number
 
 
 def weights(texts: Iterable[str]) -> dict[str, int]:
     """Return the queues that *texts* name, each with its weight: `mail=3,default` and so on."""
     found: dict[str, int] = {}
     for text in (part.strip() for whole in texts for part in whole.split(",")):
-        name, separator, weight = text.partition("=")
+        name, separator, after = text.partition("=")
         if not text:
             continue
         check_name(name, "queue")
         if name in found:
             raise InvalidValue(f"queue {name!r} is named twice; name it once, with its weight")
-        if separator and not (weight.isdecimal() and int(weight) > 0):
+        weight = _whole_number(after) if separator else 1
+        if not weight:
             raise InvalidValue(
-                f"expected the weight of queue {name!r} to be a whole number from 1 on, got: {shortened(weight)}"
+                f"expected the weight of queue {name!r} to be a whole number from 1 to 999,999,999, "
+                f"got: {shortened(after)}"
             )
-        found[name] = int(weight) if separator else 1
+        found[name] = weight
     return found
 
 
@@ -112,6 +116,15 @@ def _value(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
         return text
+    except RecursionError:
+        raise InvalidValue(
+            f"expected JSON of at most {MAX_DEPTH} levels of nesting, got more: {shortened(text)}"
+        ) from None
+
+
+def _whole_number(text: str) -> int | None:
+    """Return the number that *text* is, if it is one of up to nine digits: Python refuses to read endless ones."""
+    return int(text) if text.isdecimal() and len(text) <= 9 else None
 
 
 def _object(text: str) -> dict[str, Any]:

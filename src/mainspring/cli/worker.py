@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from mainspring.app import Mainspring
 from mainspring.cli.apps import find_place, load_app
+from mainspring.cli.leave import leave
 from mainspring.cli.line import WorkerEnd
 from mainspring.cli.log import log_to_stderr
 from mainspring.cli.options import AppName, AppUrl, LogLevel
@@ -141,6 +143,8 @@ def worker(  # noqa: PLR0913 - one parameter for each option
 
     It also runs the sweeps that make jobs ready in time and take back those of dead workers.
     SIGTERM or Ctrl-C lets running jobs end; a second one stops at once.
+
+    Exit code: 0 all that had started was settled, 1 it was not, 2 the worker could not start.
     """
     if not app:
         raise InvalidValue("a worker needs an app; add --app module:name, or set MAINSPRING_APP")
@@ -179,7 +183,6 @@ def _run(wanted: _Wanted, processes: int, reload: bool) -> None:
     settings, log_at, folders = wanted.settings(), level(wanted.log_level), wanted.folders()
     if processes == 1 and not reload:
         _work(wanted, settings, log_at)
-        return
     log_to_stderr(log_at, one_of_many=True)
     if reload:
         code = run_reloading(wanted.again(), folders)
@@ -189,19 +192,24 @@ def _run(wanted: _Wanted, processes: int, reload: bool) -> None:
     raise typer.Exit(code)
 
 
-def _work(wanted: _Wanted, settings: NodeSettings, log_at: int) -> None:
+def _work(wanted: _Wanted, settings: NodeSettings, log_at: int) -> NoReturn:
     line = WorkerEnd.of_this_process()
     if line is not None:
         line.attend(wanted.folders(), length(wanted.grace, "--grace"))
     app = load_app(wanted.app, wanted.url)
     log_to_stderr(log_at, one_of_many=line is not None)
-    settings.setdefault("queues", dict.fromkeys(sorted({task.queue for task in app.tasks}) or ["default"], 1))
     node = _ToldNode(app, settings, line)
-    log.info("%s", _about(wanted.app, app, settings))
+    log.info("%s", _about(wanted, app, node))
     if not len(app.tasks):
         log.warning("the app has no tasks, so there is nothing to run; import the modules that hold them")
-    run_until_signalled(node)
-    log.info("stopped")
+    # With a supervisor, a service manager's signal comes twice: from it, and passed on.
+    settled = run_until_signalled(node, again=line is None)
+    if settled:
+        log.info("stopped")
+    else:
+        log.error("stopped, but the database did not take what became of some jobs; they run again after the lease")
+    atexit.register(app.close)  # or a SQLite file would be left with its log beside it
+    leave(0 if settled else 1)
 
 
 class _ToldNode(Node):
@@ -210,6 +218,8 @@ class _ToldNode(Node):
     def __init__(self, app: Mainspring, settings: NodeSettings, line: WorkerEnd | None) -> None:
         super().__init__(app.client, app.tasks, settings)
         self._line = line
+        if line is not None:
+            line.at_once = self.stop_now
 
     def start(self) -> None:
         super().start()
@@ -217,11 +227,11 @@ class _ToldNode(Node):
             self._line.working()
 
 
-def _about(name: str, app: Mainspring, settings: NodeSettings) -> str:
+def _about(wanted: _Wanted, app: Mainspring, node: Node) -> str:
     """Return what a worker of *app* is, in one line."""
-    queues = [f"{queue}={weight}" if weight > 1 else queue for queue, weight in settings["queues"].items()]
+    queues = [f"{queue}={weight}" if weight > 1 else queue for queue, weight in node.queues.items()]
     tasks = sorted(task.name for task in app.tasks)
     return (
-        f"app {name}, database {without_passwords(app.client.url)}, queues {', '.join(queues)}, "
-        f"concurrency {settings['concurrency']}, {len(tasks)} tasks: {', '.join(tasks)}"
+        f"app {wanted.app}, database {without_passwords(app.client.url)}, queues {', '.join(queues)}, "
+        f"concurrency {wanted.concurrency}, {len(tasks)} tasks: {', '.join(tasks)}"
     )

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from rich.text import Text
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import short
-from mainspring.cli.options import DEFAULT_URL, AsJson, Url
+from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago, span
 from mainspring.clock import SystemClock

@@ -10,13 +10,14 @@ from uuid import UUID
 
 import typer
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
-from mainspring.cli.options import DEFAULT_URL, AsJson, Key, Queue, State, TaskName, Url
+from mainspring.cli.options import AsJson, Key, Queue, State, TaskName, Url
 from mainspring.cli.output import complain, counting, say, say_json
 from mainspring.cli.values import job_state
 from mainspring.errors import InvalidValue, JobNotFound
-from mainspring.model.job import Job, JobState
+from mainspring.model.job import Job, JobState, Wish
 from mainspring.store import Store
 from mainspring.store.protocol import JobFilter
 
@@ -27,33 +28,58 @@ Ids = Annotated[
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the job.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before acting on many jobs.")]
 
-States = dict[UUID, JobState]
-
 _BATCH = 500
 _MISSING = 1
 _WAITING = (JobState.BLOCKED, JobState.SCHEDULED, JobState.READY, JobState.RETRYING)
+_UNFINISHED = (*_WAITING, JobState.RUNNING, JobState.PAUSED)
+_DEAD = (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED)
 
 
 @dataclass(frozen=True)
 class _Action:
-    """What can be done to jobs. `fitting` are the states it can act on, `usual` those that it does unless told."""
+    """What can be done to jobs. `fitting` are the states it can act on, `usual` those that it does unless told.
+
+    `happened` says by a job before and after whether it was moved, or its worker asked; others act on jobs too.
+    """
 
     verb: str
     done: str
     fitting: tuple[JobState, ...]
     usual: tuple[JobState, ...]
-    act: Callable[[Store, Collection[UUID], str | None], States]
+    act: Callable[[Store, Collection[UUID], str | None], object]
+    happened: Callable[[Job, Job], bool]
 
 
-_UNFINISHED = (*_WAITING, JobState.RUNNING, JobState.PAUSED)
+def _newly(before: Job, after: Job, state: JobState, wish: Wish) -> bool:
+    return (after.state is state or after.wish is wish) and before.state is not state and before.wish is not wish
 
-_CANCEL = _Action("cancel", "cancelled", _UNFINISHED, _UNFINISHED, lambda store, ids, reason: store.cancel(ids, reason))
+
+def _let_go(before: Job, after: Job) -> bool:
+    if before.state is JobState.PAUSED:
+        return after.state not in (JobState.PAUSED, JobState.CANCELLED)
+    return before.wish is Wish.PAUSE and after.wish is None and after.state in _UNFINISHED
+
+
+def _revived(before: Job, after: Job) -> bool:
+    # By the fence as well: it may have failed again by now.
+    return before.state in _DEAD and (after.state is not before.state or after.fence > before.fence)
+
+
+_CANCEL = _Action(
+    "cancel",
+    "cancelled",
+    _UNFINISHED,
+    _UNFINISHED,
+    lambda store, ids, reason: store.cancel(ids, reason),
+    lambda before, after: _newly(before, after, JobState.CANCELLED, Wish.CANCEL),
+)
 _PAUSE = _Action(
     "pause",
     "paused",
     (*_WAITING, JobState.RUNNING),
     (*_WAITING, JobState.RUNNING),
     lambda store, ids, reason: store.pause(ids, reason),
+    lambda before, after: _newly(before, after, JobState.PAUSED, Wish.PAUSE),
 )
 _RESUME = _Action(
     "resume",
@@ -61,13 +87,15 @@ _RESUME = _Action(
     (JobState.PAUSED, JobState.RUNNING),
     (JobState.PAUSED,),
     lambda store, ids, _: store.resume(ids),
+    _let_go,
 )
 _REPLAY = _Action(
     "replay",
     "replayed",
-    (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED),
+    _DEAD,
     (JobState.FAILED,),
     lambda store, ids, reason: store.replay(ids, reason),
+    _revived,
 )
 
 
@@ -152,12 +180,12 @@ def _run(call: _Call, url: str) -> None:
 
 def _act_on_named(store: Store, call: _Call) -> None:
     jobs, missing = _found(store, call.ids)
-    after = call.action.act(store, [job.id for job in jobs], call.reason) if jobs else {}
+    after = _acted(store, call, [job.id for job in jobs])
     if call.as_json:
-        say_json({"jobs": [_change(job, after) for job in jobs], "missing": missing})
+        say_json({"jobs": [_change(job, after.get(job.id, job)) for job in jobs], "missing": missing})
     else:
         for job in jobs:
-            say(f"{job.id} {_what_became(call.action, job, after.get(job.id, job.state))}")
+            say(f"{job.id} {_what_became(call.action, job, after.get(job.id, job))}")
     for text in missing:
         complain(str(JobNotFound(text)))
     if missing:
@@ -178,46 +206,55 @@ def _found(store: Store, ids: list[str]) -> tuple[list[Job], list[str]]:
     return list(jobs.values()), missing
 
 
-def _what_became(action: _Action, before: Job, after: JobState) -> str:
+def _what_became(action: _Action, before: Job, after: Job) -> str:
     if before.state not in action.fitting:
-        return f"{after}, so it can't be {action.done}"
-    if after is JobState.RUNNING and action in (_CANCEL, _PAUSE):
-        return f"running; its worker was asked to {action.verb} it"
-    if action is _REPLAY and after is before.state:
-        return f"{after}, because an unfinished job has the same key"
-    return str(after)
+        return f"{after.state}, so it can't be {action.done}"
+    if after.state is JobState.RUNNING and after.wish is not None:
+        already = "" if action.happened(before, after) else " already"
+        return f"running; its worker was asked to {after.wish} it{already}"
+    if action is _REPLAY and not _revived(before, after):
+        return f"{after.state}, because an unfinished job has the same key"
+    return str(after.state)
 
 
-def _change(before: Job, after: States) -> dict[str, object]:
-    return {"id": str(before.id), "before": before.state, "state": after.get(before.id, before.state)}
+def _change(before: Job, after: Job) -> dict[str, object]:
+    return {"id": str(before.id), "before": before.state, "state": after.state}
 
 
 def _act_on_many(store: Store, call: _Call) -> None:
-    found = dict(_matching(store, call))
-    if not found:
+    ids = list(_matching(store, call))
+    if not ids:
         _report(call, 0, 0)
         return
-    if not call.yes and not _confirmed(call, len(found)):
+    if not call.yes and not _confirmed(call, len(ids)):
         say("Nothing was changed.")
         return
-    ids, changed = list(found), 0
+    changed = 0
     with counting(f"{call.action.verb.capitalize()} jobs", len(ids)) as advance:
         for start in range(0, len(ids), _BATCH):
             batch = ids[start : start + _BATCH]
-            after = call.action.act(store, batch, call.reason)
-            # A running job that was asked something is still running; its worker does the rest.
-            changed += sum(state is not found[job] or state is JobState.RUNNING for job, state in after.items())
+            before = store.get(batch)  # not as they were found: much may happen while a person makes up his mind
+            after = _acted(store, call, batch)
+            changed += sum(call.action.happened(before[job], after[job]) for job in before.keys() & after.keys())
             advance(len(batch))
     _report(call, changed, len(ids))
 
 
-def _matching(store: Store, call: _Call) -> Iterator[tuple[UUID, JobState]]:
+def _acted(store: Store, call: _Call, ids: Collection[UUID]) -> dict[UUID, Job]:
+    """Act on the jobs with these *ids*, and return them as they are then."""
+    if not ids:
+        return {}
+    call.action.act(store, ids, call.reason)
+    return store.get(ids)
+
+
+def _matching(store: Store, call: _Call) -> Iterator[UUID]:
     states = call.action.usual if call.match.state is None else (call.match.state,)
     for state in states:
         match = JobFilter(state=state, queue=call.match.queue, task=call.match.task, key=call.match.key)
         before: UUID | None = None
         while page := store.page(match, before=before, limit=_BATCH):
-            yield from ((job.id, job.state) for job in page)
+            yield from (job.id for job in page)
             before = page[-1].id
 
 

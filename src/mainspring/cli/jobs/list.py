@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find, short, whole
 from mainspring.cli.jobs.document import job_document
 from mainspring.cli.jobs.look import how_far, state_of, when
-from mainspring.cli.options import DEFAULT_URL, AsJson, Key, Queue, State, TaskName, Url
+from mainspring.cli.options import AsJson, Key, Queue, State, TaskName, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width, without_passwords
 from mainspring.cli.values import job_state
 from mainspring.clock import SystemClock

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
 from uuid import UUID
 
-import typer
 from rich.table import Table
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
 from mainspring.cli.jobs.document import line_document
-from mainspring.cli.options import DEFAULT_URL, AsJson, Url
+from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import cell, say, say_json
 from mainspring.cli.times import local
 from mainspring.model.journal import LogEntry
 from mainspring.store import Store
-
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, whole or as a listing shows it.")]
 
 _COLOURS = {"debug": "dim", "warning": "yellow", "error": "red", "critical": "bold red"}
 

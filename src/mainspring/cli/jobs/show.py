@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 import msgspec
-import typer
 from rich.table import Table
 from rich.text import Text
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
 from mainspring.cli.jobs.document import attempt_document, job_document, line_document
 from mainspring.cli.jobs.logs import log_table
 from mainspring.cli.jobs.look import how_far, state_of
-from mainspring.cli.options import DEFAULT_URL, AsJson, Url
+from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago, local, span, until
 from mainspring.clock import SystemClock
@@ -27,8 +26,6 @@ from mainspring.model.job import Job
 from mainspring.model.payload import decode_call
 from mainspring.model.text import cut
 from mainspring.store import Store
-
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, whole or as a listing shows it.")]
 
 _LAST_LINES = 10
 _MOST_LINES = 10_000
