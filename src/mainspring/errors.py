@@ -16,6 +16,7 @@
         ├── StoreUnavailable             can't be reached, or did not answer in time
         ├── StoreReadOnly                can't be written
         ├── StoreFull                    has no room left
+        ├── StoreGone                    was deleted or replaced while it was open
         └── SchemaError
             ├── SchemaMissing            never migrated
             ├── SchemaOutdated           older than this code
@@ -145,6 +146,10 @@ class StoreReadOnly(StoreError):
 
 class StoreFull(StoreError):
     """The database has no room left; nothing of the refused write was kept."""
+
+
+class StoreGone(StoreError):
+    """The database was deleted or replaced while it was open; only a restart helps."""
 
 
 class SchemaError(StoreError):

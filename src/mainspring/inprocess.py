@@ -159,7 +159,9 @@ class TaskScheduler:
         # Also when the program ends, and when a scheduler that was never started is dropped.
         self._remove = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         self._app = Mainspring(f"sqlite:///{quote(str(Path(directory, 'tasks.db')))}?synchronous=normal")
-        self._node = Node(self._app.client, self._app.tasks, {"concurrency": num_workers, "lease": _LEASE})
+        self._node = Node(
+            self._app.client, self._app.tasks, {"concurrency": num_workers, "lease": _LEASE, "grace": _CENTURY}
+        )
         self._unfinished = _Unfinished()
         # Held around every use of the database, so that none comes after it was removed; never while waiting for
         # tasks, which may call us.

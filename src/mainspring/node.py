@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
@@ -11,7 +10,7 @@ from typing import TypedDict
 from uuid import UUID
 
 from mainspring.client import Client
-from mainspring.errors import InvalidValue, check_known
+from mainspring.errors import InvalidValue, StoreGone, check_known
 from mainspring.model.duration import Duration, duration
 from mainspring.model.session import DEFAULT_LEASE
 from mainspring.model.task import Registry
@@ -19,8 +18,9 @@ from mainspring.scheduler import Scheduler
 from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
 from mainspring.store.open import DEADLINE
-from mainspring.worker.worker import Settings, Worker
+from mainspring.worker.worker import Settings, Surroundings, Worker
 
+DEFAULT_GRACE = "30s"
 _LAST_SWEEPS = 5.0
 
 log = logging.getLogger("mainspring.worker")
@@ -41,8 +41,7 @@ class Node:
     def __init__(self, client: Client, tasks: Registry, settings: NodeSettings) -> None:
         check_known(settings, NodeSettings)
         lease = duration(settings.get("lease", DEFAULT_LEASE), "lease")
-        grace = settings.get("grace")
-        self._grace = math.inf if grace is None else duration(grace, "grace").total_seconds()
+        self._grace = duration(settings.get("grace", DEFAULT_GRACE), "grace").total_seconds()
         self._settings = Settings(
             queues=settings.get("queues") or dict.fromkeys(sorted({task.queue for task in tasks}) or ["default"], 1),
             url=client.url,
@@ -55,6 +54,8 @@ class Node:
         self.worker: Worker | None = None
         self._stopping: Worker | None = None
         self._at_once = False
+        self.asked = threading.Event()  # set when it is to stop
+        self.gone: StoreGone | None = None
 
     @property
     def queues(self) -> Mapping[str, int]:
@@ -67,7 +68,10 @@ class Node:
             store, beats = self._open_stores(opened)
             scheduler = Scheduler(store)
             opened.callback(scheduler.close, _LAST_SWEEPS)
-            worker = Worker(store, beats, self._tasks, self._settings, self._new_id, scheduler.heard)
+            given = Surroundings(
+                store=store, beats=beats, new_id=self._new_id, heard=scheduler.heard, gone=self._lose_store
+            )
+            worker = Worker(given, self._tasks, self._settings)
             try:
                 worker.start()
                 scheduler.start()
@@ -85,7 +89,11 @@ class Node:
         if self._at_once:  # said when there was no worker yet to say it to
             worker.stop_now()
         with self._opened:
-            return worker.stop(self._grace)
+            try:
+                return worker.stop(self._grace)
+            except KeyboardInterrupt:  # somebody is impatient, where signals are not ours
+                worker.stop(0)
+                raise
 
     def stop_now(self) -> None:
         """Cut `stop` short, also one that is yet to come."""
@@ -93,6 +101,11 @@ class Node:
         worker = self.worker or self._stopping
         if worker is not None:
             worker.stop_now()
+
+    def _lose_store(self, gone: StoreGone) -> None:
+        log.error("can't go on: %s", gone)
+        self.gone = gone
+        self.asked.set()
 
     def _open_stores(self, opened: ExitStack) -> tuple[Store, Store]:
         """Return the store to work with and the one for beats.
@@ -116,21 +129,25 @@ class Node:
 def run_until_signalled(node: Node, *, again: bool = True) -> bool:
     """Run *node* until SIGTERM or SIGINT, and return whether all that it had started was settled.
 
+    It raises StoreGone when the database was deleted meanwhile: whoever keeps the process alive can start it anew.
+
     A second signal cuts the stopping short. Not so with *again* false, for a process whose signals may be one and the
     same request, made by several.
     """
-    asked = threading.Event()
 
     def ask() -> None:
-        if again and asked.is_set():
+        if again and node.asked.is_set():
             node.stop_now()
-        asked.set()
+        node.asked.set()
 
     with on_stop_signal(ask):
         node.start()
-        asked.wait()
+        node.asked.wait()
         log.info("stopping: what has started may end%s", "; another signal stops at once" if again else "")
-        return node.stop()
+        settled = node.stop()
+    if node.gone is not None:
+        raise node.gone
+    return settled
 
 
 def _concurrency(wanted: int) -> int:

@@ -128,6 +128,18 @@ def test_the_exit_code_tells_that_something_could_not_be_settled(sqlite_url: str
     assert "the database did not take what became of some jobs; they run again after the lease" in line
 
 
+def test_a_worker_whose_file_was_deleted_ends_because_only_a_restart_helps(sqlite_url: str, folder: Path) -> None:
+    options = ["--app", "tasks", "--url", sqlite_url, "--lease", "1s"]
+    with running("worker", *options, folder=folder) as worker:
+        worker.wait_for(" serves ")
+        for file in Path(sqlite_url.removeprefix("sqlite:///")).parent.glob("mainspring.db*"):
+            file.unlink()
+        assert worker.end() == 2
+
+    assert "was deleted or replaced while it was open; restart the program" in worker.lines[-1]
+    assert "Traceback" not in worker.output
+
+
 def test_a_worker_says_in_one_line_what_it_is(sqlite_url: str, folder: Path) -> None:
     options = ["--app", "tasks:app", "--url", sqlite_url, "-q", "mail=3,default", "-q", "more", "-c", "5"]
     with running("worker", *options, folder=folder) as worker:

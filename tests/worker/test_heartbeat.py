@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, StoreUnavailable
+from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, StoreGone, StoreUnavailable
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned
@@ -32,7 +32,8 @@ class Rig:
     def __init__(self, store: SqlStore, clock: SettableClock) -> None:
         self.store, self.clock = store, clock
         self.session = WorkerSession(store, clock, new_id, LEASE)
-        self.heartbeat = Heartbeat(store, self.session, clock, renewed=lambda: None)
+        self.gone: list[StoreGone] = []
+        self.heartbeat = Heartbeat(store, self.session, clock, renewed=lambda: None, gone=self.gone.append)
         self.session.open()
 
     def beat(self) -> None:

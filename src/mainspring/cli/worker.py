@@ -21,7 +21,7 @@ from mainspring.cli.reload import run_reloading
 from mainspring.cli.supervisor import Supervisor, keep_alive
 from mainspring.cli.values import length, level, weights
 from mainspring.errors import InvalidValue
-from mainspring.node import Node, NodeSettings, run_until_signalled
+from mainspring.node import DEFAULT_GRACE, Node, NodeSettings, run_until_signalled
 
 log = logging.getLogger("mainspring")
 
@@ -134,7 +134,7 @@ def worker(  # noqa: PLR0913 - one parameter for each option
     concurrency: Concurrency = 8,
     processes: Processes = 1,
     lease: Lease = "15s",
-    grace: Grace = "30s",
+    grace: Grace = DEFAULT_GRACE,
     url: AppUrl = None,
     reload: Reload = False,
     log_level: LogLevel = "info",
@@ -161,7 +161,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
     queues: Queues = None,
     concurrency: Concurrency = 8,
     lease: Lease = "15s",
-    grace: Grace = "30s",
+    grace: Grace = DEFAULT_GRACE,
     url: AppUrl = None,
     reload: Reload = False,
     log_level: LogLevel = "info",

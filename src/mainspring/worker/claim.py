@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from mainspring.clock import Clock
-from mainspring.errors import StoreError
+from mainspring.errors import StoreError, StoreGone
 from mainspring.model.lifecycle import MAX_LOSSES
 from mainspring.model.task import Task
 from mainspring.service import Loop
@@ -74,6 +75,8 @@ class Claimer:
             self._poll()
         try:
             return 0 if self._claim_some() else POLL
+        except StoreGone:
+            return math.inf  # the heartbeat says so
         except StoreError as error:
             log.warning("can't claim, trying on: %s", error)
             return _PAUSE

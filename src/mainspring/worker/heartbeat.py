@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from mainspring.clock import Clock
-from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, StoreError
+from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, StoreError, StoreGone
 from mainspring.model.job import Wish
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned
@@ -25,8 +26,17 @@ log = logging.getLogger("mainspring.worker")
 class Heartbeat:
     """Beats on a thread and a store of its own: no flood of jobs makes it wait for a connection."""
 
-    def __init__(self, store: Store, session: WorkerSession, clock: Clock, renewed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session: WorkerSession,
+        clock: Clock,
+        renewed: Callable[[], None],
+        gone: Callable[[StoreGone], None],
+    ) -> None:
+        """*renewed* is told of every new session, *gone* when there is no database any more to open one in."""
         self._store = store
+        self._gone = gone
         self._session = session
         self._clock = clock
         self._renewed = renewed
@@ -36,6 +46,9 @@ class Heartbeat:
     def _beat_patiently(self) -> float:
         try:
             self._beat()
+        except StoreGone as error:
+            self._gone(error)
+            return math.inf
         except StoreError as error:
             log.warning("can't renew the lease, trying on: %s", error)
             return self._session.beat_every / 10

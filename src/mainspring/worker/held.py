@@ -18,13 +18,14 @@ class Held:
     still, and waiting for its end is in vain.
     """
 
-    __slots__ = ("frozen", "interrupt", "job", "settled", "stop", "task")
+    __slots__ = ("frozen", "interrupt", "job", "settled", "stop", "succeeded", "task")
 
     def __init__(self, job: Job, task: Task) -> None:
         self.job = job
         self.task = task
         self.stop: BaseException | None = None
         self.settled = False
+        self.succeeded = False  # by a transaction, which settles the job before its handler ends
         self.frozen = False
         # Told by the executor once the attempt runs, if it has a stronger means than asking. None says to go on.
         self.interrupt: Callable[[BaseException | None], None] | None = None

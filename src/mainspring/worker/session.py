@@ -70,9 +70,14 @@ class WorkerSession:
             if session == self.id and self.alive:
                 self._renew(sent)
 
-    def lose(self, why: str) -> None:
-        """Give the lease up: whatever is held may be another worker's soon."""
+    def lose(self, why: str, until: float | None = None) -> None:
+        """Give the lease up: whatever is held may be another worker's soon.
+
+        With *until*, only one that ends then: who saw it end may come after another has begun a new session.
+        """
         with self._lock:
+            if until is not None and until != self._until:
+                return
             self._until = 0.0
             held = self.holding.all()
         if held:

@@ -21,7 +21,7 @@ from typing import Any
 from uuid import UUID
 
 from mainspring.clock import Clock, SystemClock
-from mainspring.errors import LeaseLost, StoreError, TimeExpired, WorkerStopped
+from mainspring.errors import LeaseLost, StoreError, StoreGone, TimeExpired, WorkerStopped
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.outcome import Failed, Outcome, Returned, Succeeded, TimedOut
@@ -72,27 +72,35 @@ class Settings:
     isolation_memory: int = 1024**3
 
 
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a worker is given to work with.
+
+    `beats` is the store for the heartbeat. `heard` is told of wakes, for whoever else waits for some, and `gone` when
+    only a restart helps.
+    """
+
+    store: Store
+    beats: Store
+    new_id: Callable[[], UUID]
+    heard: Callable[[frozenset[str]], None]
+    gone: Callable[[StoreGone], None]
+
+
 class Worker:
     """One worker in this process. `start` returns at once; `stop` when all is settled."""
 
-    def __init__(
-        self,
-        store: Store,
-        beats: Store,
-        tasks: Registry,
-        settings: Settings,
-        new_id: Callable[[], UUID],
-        heard: Callable[[frozenset[str]], None],
-    ) -> None:
-        """*beats* is the store for the heartbeat. *heard* is told of wakes, for whoever else waits for some."""
-        self._store, self._beats = store, beats
+    def __init__(self, given: Surroundings, tasks: Registry, settings: Settings) -> None:
+        self._store, self._beats = given.store, given.beats
         self._clock: Clock = SystemClock()
         self._settings = settings
-        self._others_heard = heard
-        self.session = WorkerSession(beats, self._clock, new_id, settings.lease)
-        self._settler = Settler(store, self.session.holding, self._clock)
+        self._others_heard = given.heard
+        self.session = WorkerSession(given.beats, self._clock, given.new_id, settings.lease)
+        self._settler = Settler(given.store, self.session.holding, self._clock)
         self._watch = Watch(self._clock, self.session, self._abandon)
-        self._heartbeat = Heartbeat(beats, self.session, self._clock, renewed=self._watch.loop.wake)
+        self._heartbeat = Heartbeat(
+            given.beats, self.session, self._clock, renewed=self._watch.loop.wake, gone=given.gone
+        )
         self._lanes = self._make_lanes(tasks)
         self._claimer_of = {lane.executor: self._claimer(lane) for lane in self._lanes}
         self._claimers = list(self._claimer_of.values())
@@ -157,6 +165,9 @@ class Worker:
 
     def ended(self, held: Held, outcome: Outcome | None) -> None:
         if held.settled:
+            if held.succeeded and isinstance(outcome, Failed):
+                told = "job %s had succeeded with its transaction when its handler failed (%s: %s)"
+                log.warning(told, held.job.id, outcome.failure.type, outcome.failure.message)
             return
         held.settled = True
         if outcome is None:
@@ -186,7 +197,7 @@ class Worker:
 
     def succeeded(self, held: Held) -> None:
         """Take note that the success of *held* is recorded already."""
-        held.settled = True
+        held.settled = held.succeeded = True
         self.session.holding.drop(held)
 
     # How it is made, and taken apart.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar, cast
 
-from mainspring.errors import StoreError, StoreUnavailable
+from mainspring.errors import StoreError, StoreGone, StoreUnavailable
 from mainspring.store.database import LEFT_TO_US
 from mainspring.store.sqlite.errors import is_forbidden, translated
 from mainspring.store.sqlite.file import SqliteFile
@@ -182,7 +182,7 @@ class Writer:
     def _check_file(self) -> None:
         """Refuse to write to a file that was deleted or replaced: nobody would ever find what is written there."""
         if self._file.inode() != self._inode:
-            raise StoreError(f"{self._file.path} was deleted or replaced while it was open; restart the program")
+            raise StoreGone(f"{self._file.path} was deleted or replaced while it was open; restart the program")
 
     def _begin_to_lend(self) -> sqlite3.Connection:
         """Return a new connection, for nobody knows what the next borrower would find, in a transaction."""
