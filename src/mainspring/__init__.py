@@ -12,7 +12,24 @@ promote, fire, reap, release, alert and prune. Where they live:
 """
 
 from mainspring.app import Mainspring
-from mainspring.errors import MainspringError
+from mainspring.errors import (
+    CancelRequested,
+    InvalidPayload,
+    InvalidValue,
+    JobFailed,
+    JobNotFound,
+    LeaseLost,
+    MainspringError,
+    PauseRequested,
+    ReplayRefused,
+    ResultNotReady,
+    Stop,
+    StoreError,
+    StoreUnavailable,
+    TaskNotFound,
+    TimeExpired,
+    WorkerStopped,
+)
 from mainspring.model.job import JobState, Priority
 from mainspring.model.outcome import Snooze
 from mainspring.model.retry import Retry
@@ -20,4 +37,28 @@ from mainspring.worker.context import Context
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Context", "JobState", "Mainspring", "MainspringError", "Priority", "Retry", "Snooze", "__version__"]
+__all__ = [
+    "CancelRequested",
+    "Context",
+    "InvalidPayload",
+    "InvalidValue",
+    "JobFailed",
+    "JobNotFound",
+    "JobState",
+    "LeaseLost",
+    "Mainspring",
+    "MainspringError",
+    "PauseRequested",
+    "Priority",
+    "ReplayRefused",
+    "ResultNotReady",
+    "Retry",
+    "Snooze",
+    "Stop",
+    "StoreError",
+    "StoreUnavailable",
+    "TaskNotFound",
+    "TimeExpired",
+    "WorkerStopped",
+    "__version__",
+]

@@ -26,6 +26,8 @@ R = TypeVar("R")
 
 DEFAULT_URL = "sqlite:///mainspring.db"
 
+_LARGEST_PAGE = 1_000_000
+
 
 class Mainspring:
     """An application: its tasks, and the database that keeps their jobs.
@@ -89,12 +91,13 @@ class Mainspring:
         queue: str | None = None,
         task: str | None = None,
         key: str | None = None,
-        before: UUID | None = None,
+        before: UUID | str | None = None,
         limit: int = 50,
     ) -> list[JobHandle[Any]]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
+        _check_limit(limit)
         match = JobFilter(state=None if state is None else _state(state), queue=queue, task=task, key=key)
-        return [self._handle(job) for job in self.client.page(match, before, limit)]
+        return [self._handle(job) for job in self.client.page(match, None if before is None else _uuid(before), limit)]
 
     @contextmanager
     def worker(self, **settings: Unpack[NodeSettings]) -> Iterator[Node]:
@@ -146,6 +149,11 @@ def _uuid(job_id: UUID | str) -> UUID:
         return job_id if isinstance(job_id, UUID) else UUID(job_id)
     except (ValueError, AttributeError, TypeError):  # the last two for what is no text
         raise InvalidValue(f"expected the id of a job, a UUID, got: {shortened(job_id)}") from None
+
+
+def _check_limit(limit: int) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= _LARGEST_PAGE:
+        raise InvalidValue(f"expected limit to be a whole number from 0 to {_LARGEST_PAGE:,}, got: {shortened(limit)}")
 
 
 def _state(wanted: JobState | str) -> JobState:

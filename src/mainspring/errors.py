@@ -12,6 +12,7 @@
     ├── Snooze                           raised by a handler that wants to be run again later (model/outcome.py)
     ├── JobFailed                        a result that will never come
     ├── ResultNotReady (TimeoutError)    a result that has not come in time
+    ├── ReplayRefused                    a job that can't live again
     └── StoreError                       the database
         ├── StoreUnavailable             can't be reached, or did not answer in time
         ├── StoreReadOnly                can't be written
@@ -106,6 +107,13 @@ class ResultNotReady(MainspringError, TimeoutError):
 
     def __init__(self, job_id: object, state: str) -> None:
         super().__init__(f"job {job_id} has not finished yet: it is {state}")
+
+
+class ReplayRefused(MainspringError):
+    """The job that was to run again can't."""
+
+    def __init__(self, job_id: object, why: str) -> None:
+        super().__init__(f"job {job_id} can't be replayed: {why}")
 
 
 class Stop(BaseException):

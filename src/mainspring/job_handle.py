@@ -11,13 +11,14 @@ import msgspec
 
 from mainspring.client import Client
 from mainspring.clock import SystemClock
-from mainspring.errors import JobFailed, JobNotFound, ResultNotReady
+from mainspring.errors import InvalidPayload, JobFailed, JobNotFound, ReplayRefused, ResultNotReady
 from mainspring.explain import Reason, explain
 from mainspring.model.attempt import Attempt
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job, JobState
 from mainspring.model.journal import LogEntry
 from mainspring.model.payload import convert
+from mainspring.model.text import shortened
 from mainspring.twin import twin
 
 R_co = TypeVar("R_co", covariant=True)
@@ -27,6 +28,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
 
 class JobHandle(Generic[R_co]):
     """A job, seen from outside. Each call has an awaitable twin whose name begins with `a`."""
+
+    __slots__ = ("__weakref__", "_client", "_result_type", "_seen", "id")  # they are made by the thousand
 
     def __init__(self, client: Client, job_id: UUID, result_type: Any = Any, seen: Job | None = None) -> None:
         self._client = client
@@ -61,6 +64,7 @@ class JobHandle(Generic[R_co]):
     def result(self, timeout: Duration | None = None) -> R_co:
         """Wait until the job has finished, and return what its handler returned.
 
+        It is converted by the handler's annotation, or as plain as JSON has it if it is not what that promises.
         Raises JobFailed when it ended in another way, and ResultNotReady, a TimeoutError, after *timeout*.
         """
         patience = _Patience(timeout)
@@ -92,8 +96,18 @@ class JobHandle(Generic[R_co]):
         return self._controlled(self._client.store.resume([self.id]))
 
     def replay(self, reason: str | None = None) -> JobState:
-        """Run it again if it failed, expired or was cancelled, with fresh counters; its history is kept."""
-        return self._controlled(self._client.store.replay([self.id], reason))
+        """Run it again if it failed, expired or was cancelled, with fresh counters; its history is kept.
+
+        Raises ReplayRefused when it has succeeded, or when an unfinished job has its key. One that is about to run
+        again already is left alone, so that whoever could not see the reply may ask once more.
+        """
+        before = self.refresh()
+        if before.state is JobState.SUCCEEDED:
+            raise ReplayRefused(self.id, "it has succeeded; enqueue another")
+        state = self._controlled(self._client.store.replay([self.id], reason))
+        if before.key and before.state.final and state is before.state and self.refresh().fence == before.fence:
+            raise ReplayRefused(self.id, f"an unfinished job has its key {shortened(before.key)}; let that end first")
+        return state
 
     def attempts(self) -> list[Attempt]:
         """Return its attempts, oldest first."""
@@ -128,7 +142,10 @@ class JobHandle(Generic[R_co]):
         if job.state is not JobState.SUCCEEDED:
             raise JobFailed(job.id, job.state, job.failure.message if job.failure else job.reason)
         value = msgspec.json.decode(job.result or "null")
-        return cast("R_co", convert(value, self._result_type, "the result"))
+        try:
+            return cast("R_co", convert(value, self._result_type, "the result"))
+        except InvalidPayload:
+            return cast("R_co", value)  # the work is done, and this is the only way to have what came of it
 
 
 class _Patience:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack
 
 from mainspring.client import Client
-from mainspring.errors import InvalidValue, check_known, did_you_mean
+from mainspring.errors import InvalidValue, check_known
+from mainspring.handler import check_findable, check_handler, context_of, executor_of, task_name
 from mainspring.job_handle import JobHandle
 from mainspring.model.duration import Duration, duration
-from mainspring.model.job import NewJob
+from mainspring.model.job import NewJob, priority_of
 from mainspring.model.retry import Retry
-from mainspring.model.task import Executor, Task
-from mainspring.model.text import shortened
+from mainspring.model.task import Task
 from mainspring.twin import twin
-from mainspring.worker.context import Context
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +26,7 @@ class Policies(TypedDict, total=False):
 
     name: str
     queue: str
-    priority: int
+    priority: int | str
     retry: Retry
     timeout: Duration
     executor: str
@@ -38,7 +36,7 @@ class Wishes(TypedDict, total=False):
     """What one enqueue may want differently from its task."""
 
     queue: str
-    priority: int
+    priority: int | str
     run_after: Duration
     run_at: datetime
     key: str
@@ -87,22 +85,24 @@ class TaskHandle(Generic[P, R]):
     aenqueue_many = twin(enqueue_many)
 
     def _enqueue(self, payloads: list[str]) -> list[JobHandle[R]]:
-        ids = self._client.store.enqueue(self._new_jobs(payloads))
-        return [JobHandle(self._client, job_id, self.task.result_type) for job_id in ids]
+        stored = self._client.store.enqueue(self._new_jobs(payloads)) if payloads else []
+        result_type = self.task.result_type
+        return [JobHandle(self._client, job_id, result_type) for job_id in stored]
 
     def _new_jobs(self, payloads: list[str]) -> list[NewJob]:
         task, wishes = self.task, self._wishes
-        alike = functools.partial(
-            NewJob,
+        ids = self._client.new_ids(len(payloads))
+        pattern = NewJob(
+            id=ids[0],
+            payload=payloads[0],
             task=task.name,
             queue=wishes.get("queue", task.queue),
-            priority=wishes.get("priority", task.priority),
+            priority=priority_of(wishes.get("priority", task.priority)),
             run_at=wishes.get("run_at"),
             delay=duration(wishes["run_after"], "run_after") if "run_after" in wishes else timedelta(0),
             key=wishes.get("key"),
         )
-        ids = self._client.new_ids(len(payloads))
-        return [alike(id=job_id, payload=payload) for job_id, payload in zip(ids, payloads, strict=True)]
+        return [pattern.like(job_id, payload) for job_id, payload in zip(ids, payloads, strict=True)]
 
 
 def make_task(handler: Callable[..., Any], policies: Policies) -> Task:
@@ -110,44 +110,15 @@ def make_task(handler: Callable[..., Any], policies: Policies) -> Task:
     check_known(policies, Policies)
     if isinstance(handler, TaskHandle):
         handler = handler.task.handler
+    check_handler(handler)
     given: dict[str, Any] = dict(policies)
     if "timeout" in given:
         given["timeout"] = duration(given["timeout"], "timeout")
-    given["executor"] = _executor(handler, policies.get("executor"))
-    given.setdefault("name", getattr(handler, "__name__", None))
-    return Task(handler=handler, context=_context(handler), **given)
-
-
-def _executor(handler: Callable[..., Any], wanted: str | None) -> Executor:
-    awaits = inspect.iscoroutinefunction(handler)
-    if wanted is None:
-        return Executor.COROUTINE if awaits else Executor.THREAD
-    if wanted not in tuple(Executor):
-        known = ", ".join(Executor)
-        raise InvalidValue(
-            f"expected executor to be one of {known}, got: {shortened(wanted)}{did_you_mean(str(wanted), Executor)}"
-        )
-    if awaits != (wanted == Executor.COROUTINE):
-        kind = "a coroutine function" if awaits else "a plain function"
-        raise InvalidValue(f"expected a handler that executor={wanted!r} can run, got {kind}")
-    return Executor(wanted)
-
-
-def _context(handler: Callable[..., Any]) -> str | None:
-    """Return the name of the parameter that is annotated as a Context."""
-    try:
-        parameters = list(inspect.signature(handler).parameters.values())
-    except (TypeError, ValueError):
-        return None  # refused when it is enqueued, with the reason
-    found = [parameter for parameter in parameters if _is_context(parameter.annotation)]
-    if not found:
-        return None
-    (parameter, *more) = found
-    if more or (parameter is not parameters[0] and parameter.kind is not inspect.Parameter.KEYWORD_ONLY):
-        raise InvalidValue("expected the Context to be one parameter: the first, or one that is passed by name only")
-    return parameter.name
-
-
-def _is_context(annotation: object) -> bool:
-    # Annotations may be text, and name things that do not exist yet; ours is known by its last word.
-    return annotation is Context or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Context")
+    if "priority" in given:
+        given["priority"] = priority_of(given["priority"])
+    if "name" not in given:
+        given["name"] = task_name(handler)
+    given["executor"] = executor_of(handler, policies.get("executor"))
+    task = Task(handler=handler, context=context_of(handler), **given)
+    check_findable(task)
+    return task

@@ -19,10 +19,12 @@ from mainspring.errors import (
     InvalidValue,
     JobNotFound,
     MainspringError,
+    ReplayRefused,
     TaskNotFound,
 )
 from mainspring.job_handle import JobHandle
 from mainspring.model.task import Executor
+from mainspring.testing import drain
 
 
 def greet(name: str, times: int = 1) -> str:
@@ -149,6 +151,15 @@ def test_wishes_are_those_of_the_task_unless_one_says_otherwise(app: Mainspring)
     assert dated.run_at == at
 
 
+def test_a_priority_may_be_said_by_name(app: Mainspring) -> None:
+    task = app.task(priority="HIGH")(greet)
+
+    jobs = [task.enqueue("Ada"), task.using(priority="urgent").enqueue("Ada")]
+    jobs += [app.enqueue("greet", ["Ada"], priority="Low")]
+
+    assert [job.snapshot.priority for job in jobs] == [Priority.HIGH, Priority.URGENT, Priority.LOW]
+
+
 def test_a_key_returns_the_job_that_has_it(app: Mainspring) -> None:
     task = app.task(greet).using(key="once")
 
@@ -159,9 +170,10 @@ def test_a_key_returns_the_job_that_has_it(app: Mainspring) -> None:
     ("wishes", "why"),
     [
         ({"run_at": datetime(2030, 1, 1)}, "run_at to have a time zone"),  # noqa: DTZ001
-        ({"run_after": "soon"}, "expected run_after to be a timedelta, a number of seconds or text like '10m'"),
+        ({"run_after": "soon"}, "expected run_after to be a duration such as '90s'"),
         ({"run_after": "1m", "run_at": datetime(2030, 1, 1, tzinfo=UTC)}, "expected run_at or run_after, got both"),
         ({"priority": 101}, "priority to be a whole number from 0 to 100"),
+        ({"priority": "hihg"}, "one of low, normal, high, urgent, got: 'hihg', did you mean 'high'"),
         ({"prio": 1}, "no setting is named 'prio', did you mean 'priority'"),
         ({"key": ""}, "expected key to be text that is not empty"),
     ],
@@ -176,7 +188,7 @@ def test_wishes_that_make_no_sense_are_refused(app: Mainspring, wishes: dict[str
 @pytest.mark.parametrize(
     ("policies", "why"),
     [
-        ({"timeout": "never"}, "expected timeout to be a timedelta"),
+        ({"timeout": "never"}, "expected timeout to be a duration such as '90s'"),
         (
             {"executor": "treads"},
             "expected executor to be one of thread, coroutine, process, got: 'treads', did you mean 'thread'",
@@ -184,18 +196,17 @@ def test_wishes_that_make_no_sense_are_refused(app: Mainspring, wishes: dict[str
         ({"executor": "coroutine"}, "expected a handler that executor='coroutine' can run, got a plain function"),
         ({"que": "mail"}, "no setting is named 'que', did you mean 'queue'"),
         ({"queue": "my mail"}, "expected queue to be 1 to 128 ASCII letters"),
+        ({"queue": 5}, "expected queue to be 1 to 128 ASCII letters"),
+        ({"name": None}, "expected task name to be 1 to 128 ASCII letters"),
+        ({"priority": "urgnt"}, "one of low, normal, high, urgent, got: 'urgnt', did you mean 'urgent'"),
+        ({"priority": 1.5}, "priority to be a whole number from 0 to 100, got: 1.5"),
+        ({"timeout": 0}, "expected timeout to be longer than 0"),
+        ({"executor": 5}, "expected executor to be one of thread, coroutine, process, got: 5"),
     ],
 )
 def test_policies_that_make_no_sense_are_refused(app: Mainspring, policies: dict[str, Any], why: str) -> None:
     with pytest.raises(InvalidValue, match=why):
         app.task(**policies)(greet)
-
-
-def test_a_context_that_is_not_where_it_can_be_passed_is_refused(app: Mainspring) -> None:
-    def confused(n: int, ctx: Context) -> None: ...
-
-    with pytest.raises(InvalidValue, match="the Context to be one parameter: the first, or one that is passed by name"):
-        app.task(confused)
 
 
 def test_an_unknown_task_is_refused_by_an_app_that_has_tasks(app: Mainspring) -> None:
@@ -225,7 +236,8 @@ def test_jobs_are_listed_newest_first(app: Mainspring) -> None:
     one, two, three = app.task(greet).enqueue_many([(["Ada"], {})] * 3)
 
     assert app.jobs() == [three, two, one]
-    assert app.jobs(limit=1, before=three.id) == [two]
+    assert app.jobs(limit=1, before=three.id) == app.jobs(limit=1, before=str(three.id)) == [two]
+    assert app.jobs(limit=0) == []
     assert app.jobs(state="succeeded") == []
 
 
@@ -240,6 +252,19 @@ def test_what_is_no_state_is_refused(app: Mainspring, wrong: Any, hint: str) -> 
     assert str(caught.value) == f"expected state to be one of {known}, got: {wrong!r}{hint}"
 
 
+@pytest.mark.parametrize("wrong", [-1, "x", 1.5, True, None, 2**70])
+def test_what_is_no_limit_is_refused(app: Mainspring, wrong: Any) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        app.jobs(limit=wrong)
+
+    assert str(caught.value) == f"expected limit to be a whole number from 0 to 1,000,000, got: {wrong!r}"
+
+
+def test_a_page_begins_after_an_id(app: Mainspring) -> None:
+    with pytest.raises(InvalidValue, match="expected the id of a job, a UUID, got: 5"):
+        app.jobs(before=5)  # type: ignore[arg-type]
+
+
 def test_a_job_that_waits_can_be_paused_resumed_cancelled_and_replayed(app: Mainspring) -> None:
     job = app.task(greet).enqueue("Ada")
 
@@ -249,6 +274,51 @@ def test_a_job_that_waits_can_be_paused_resumed_cancelled_and_replayed(app: Main
     assert job.cancel() is JobState.CANCELLED
     assert job.explain() == []
     assert job.replay() is JobState.READY
+
+
+def test_a_job_that_succeeded_can_not_be_replayed(app: Mainspring) -> None:
+    job = app.task(greet).enqueue("Ada")
+    drain(app)
+
+    with pytest.raises(ReplayRefused) as caught:
+        job.replay()
+    assert str(caught.value) == f"job {job.id} can't be replayed: it has succeeded; enqueue another"
+
+
+def test_a_job_whose_key_another_has_can_not_be_replayed_until_that_ends(app: Mainspring) -> None:
+    task = app.task(greet).using(key="once")
+    dead = task.enqueue("Ada")
+    dead.cancel()
+    other = task.enqueue("Grace")
+
+    with pytest.raises(ReplayRefused) as caught:
+        dead.replay()
+    assert str(caught.value) == (
+        f"job {dead.id} can't be replayed: an unfinished job has its key 'once'; let that end first"
+    )
+    other.cancel()
+    assert dead.replay() is JobState.READY
+
+
+def test_to_replay_twice_is_to_replay_once(app: Mainspring) -> None:
+    job = app.task(greet).using(key="once").enqueue("Ada")
+    job.cancel()
+
+    assert [job.replay(), job.replay()] == [JobState.READY, JobState.READY]
+
+
+def test_an_attempt_says_why_it_failed(app: Mainspring) -> None:
+    @app.task(retry=Retry(max_attempts=2, base=0))
+    def flaky(ctx: Context) -> None:
+        if ctx.attempt == 1:
+            raise ValueError("no luck")
+
+    job = flaky.enqueue()
+    drain(app)
+
+    first, second = job.attempts()
+    assert first.failure is not None
+    assert (first.failure.type, first.failure.message, second.failure) == ("ValueError", "no luck", None)
 
 
 def test_every_call_has_an_awaitable_twin(app: Mainspring) -> None:

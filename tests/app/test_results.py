@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -69,10 +70,23 @@ def test_a_result_that_does_not_come_in_time_is_the_same_error_in_both_ways(jobs
     assert str(caught.value) == str(awaited.value) == f"job {jobs[0].id} has not finished yet: it is ready"
 
 
+def test_a_result_that_is_not_what_the_annotation_promises_is_returned_as_json_has_it(app: Mainspring) -> None:
+    @app.task
+    def promise(kind: str) -> dict[str, datetime]:
+        return {"text": "soon", "list": [1, (2,)], "good": {"at": datetime(2030, 1, 1, tzinfo=UTC)}}[kind]  # type: ignore[return-value]
+
+    jobs = [promise.enqueue(kind) for kind in ("text", "list", "good")]
+    drain(app)
+
+    results: list[Any] = [job.result() for job in jobs]
+    assert results == ["soon", [1, [2]], {"at": datetime(2030, 1, 1, tzinfo=UTC)}]
+    assert run(jobs[0].aresult()) == "soon"
+
+
 def test_a_timeout_that_makes_no_sense_is_refused_in_both_ways(jobs: list[JobHandle[int]]) -> None:
-    with pytest.raises(InvalidValue, match="expected timeout to be a timedelta"):
+    with pytest.raises(InvalidValue, match="expected timeout to be a duration such as '90s'"):
         jobs[0].result(timeout="soon")
-    with pytest.raises(InvalidValue, match="expected timeout to be a timedelta"):
+    with pytest.raises(InvalidValue, match="expected timeout to be a duration such as '90s'"):
         run(jobs[0].aresult(timeout="soon"))
 
 

@@ -51,6 +51,7 @@ def test_programs_are_told_in_json(sqlite_url: str) -> None:
         (["x y=z", "=z", "1=z"], ["x y=z", "=z", "1=z"], {}),
         (["--kwargs", '{"name": "Ada"}', "loud=false"], [], {"name": "Ada", "loud": False}),
         (["--", "-5", "--x"], [-5, "--x"], {}),
+        (["--", "-5", '"--app"', "-app"], [-5, "--app", "-app"], {}),
     ],
 )
 def test_each_argument_is_json_or_else_text(
@@ -108,7 +109,7 @@ def test_without_an_app_the_environment_names_the_database(sqlite_url: str, monk
         ([], ["TASK"]),
         (["not a name"], ["task", "'not a name'"]),
         (["greet", "--app", "tasks"], ["missing a required argument: 'name'"]),
-        (["greet", "7", "--app", "tasks"], ["argument 'name'", "got: 7"]),
+        (["greet", "7", "--app", "tasks"], ["argument 'name'", "got `int`: 7"]),
         (["greet", "Ada", "nmae=Bob", "--app", "tasks"], ["nmae"]),
         (["gret", "Ada", "--app", "tasks"], ["no task is named 'gret'", "did you mean 'greet'?"]),
         (["greet", "--app", "task"], ["did you mean 'tasks'?"]),
@@ -125,6 +126,8 @@ def test_without_an_app_the_environment_names_the_database(sqlite_url: str, monk
         (["greet", "--run-at", "tomorrow"], ["--run-at", "2030-12-31T09:00:00Z", "'tomorrow'"]),
         (["greet", "--run-at", "2030-01-01T09:00"], ["--run-at", "time zone", "'2030-01-01T09:00'"]),
         (["greet", "--run-at", "2030-01-01T09:00Z", "--run-after", "1m"], ["run_at or run_after", "both"]),
+        (["greet", "--", "-5", "--app", "tasks"], ["expected options before --", "'--app'", """'"--app"'"""]),
+        (["greet", "--", "--url=sqlite:///x.db"], ["expected options before --", "'--url=sqlite:///x.db'"]),
         (["greet", "--queue", "a b"], ["queue", "'a b'"]),
         (["greet", "--key", ""], ["key"]),
         (["greet", "99999999999999999999999"], ["argument 1"]),

@@ -10,7 +10,7 @@ import pytest
 from mainspring.cli.ids import short
 from mainspring.model.job import NewJob
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Failure, Lost, Succeeded
 from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from tests.cli.jobs import FAILED, Jobs, jobs_in
@@ -65,6 +65,21 @@ def test_a_failed_job_shows_its_error_and_every_attempt(jobs: Jobs) -> None:
     assert "Error\nTraceback …\nValueError: no luck\n" in text
     assert "1 failed" in text
     assert "2 failed" in text
+
+
+@pytest.mark.parametrize("failure", [FAILED, Lost("its lease ended")], ids=["failed", "lost"])
+def test_a_failure_that_was_overcome_is_not_shown_as_the_jobs_error(failure: Failed | Lost, jobs: Jobs) -> None:
+    job = jobs.end(failure, Retry(max_attempts=2, base="0s"))
+    assert f"\nLast failure: attempt 1, {failure.name}\n" in shown(job.id)
+    jobs.store.promote()
+    (again,) = jobs.store.claim(jobs.session.id, "default", 1)
+    jobs.store.settle([settle(again, Succeeded("1"))])
+
+    text = shown(job.id)
+
+    assert "State succeeded" in text
+    assert f"\nLast failure: attempt 1, {failure.name}\n" in text
+    assert "\nError\n" not in text
 
 
 def test_a_job_that_waits_says_why(jobs: Jobs) -> None:

@@ -134,6 +134,10 @@ def test_a_result_that_can_not_be_kept_fails_the_job(app: Mainspring) -> None:
     assert [job.state for job in drain(app)] == [JobState.FAILED]
 
 
+def apart() -> int:
+    return threading.get_ident()
+
+
 def test_handlers_of_every_kind_run_in_this_thread(app: Mainspring) -> None:
     @app.task
     async def awaited(ctx: Context) -> int:
@@ -141,11 +145,7 @@ def test_handlers_of_every_kind_run_in_this_thread(app: Mainspring) -> None:
         ctx.check()
         return threading.get_ident()
 
-    @app.task(executor="process")
-    def apart() -> int:
-        return threading.get_ident()
-
-    jobs = [awaited.enqueue(), apart.enqueue()]
+    jobs = [awaited.enqueue(), app.task(executor="process")(apart).enqueue()]
 
     assert drain(app) == jobs
     assert [job.result() for job in jobs] == [threading.get_ident()] * 2

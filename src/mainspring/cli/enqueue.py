@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from contextlib import closing
 from typing import Annotated
 
@@ -12,6 +14,8 @@ from mainspring.cli.apps import load_app
 from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import arguments, instant, length, priority
+from mainspring.errors import InvalidValue
+from mainspring.model.text import shortened
 from mainspring.task_handle import Wishes
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help="The name of the task.")]
@@ -40,6 +44,7 @@ Key = Annotated[
 
 
 def enqueue(  # noqa: PLR0913 - one parameter for each option
+    context: typer.Context,
     task: Task,
     args: Arguments = None,
     kwargs: Kwargs = None,
@@ -56,6 +61,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
 
     With an app the task must exist there and take the arguments. Without one they are sent as they are.
     """
+    _check_no_options(context, args or [])
     by_position, by_name = arguments(args or [], kwargs)
     wishes: Wishes = {}
     if queue is not None:
@@ -74,6 +80,17 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
         say_json({"id": str(job.id), "state": job.state, "task": job.task, "queue": job.queue})
     else:
         say(f"{job.id} {job.state}")
+
+
+def _check_no_options(context: typer.Context, args: list[str]) -> None:
+    """Refuse an option that came after `--`, which made it an argument of the task: one without its app, perhaps."""
+    ours = {name for option in context.command.get_params(context) for name in option.opts}
+    for text in args:
+        if text.startswith("-") and text.partition("=")[0] in ours:
+            raise InvalidValue(
+                f"expected options before --, got {shortened(text)} after it, which makes it an argument of the task; "
+                f"if that is meant, write it as JSON: {shlex.quote(json.dumps(text))}"
+            )
 
 
 def _sender(url: str | None) -> Mainspring:

@@ -28,7 +28,7 @@ def duration(value: Duration, name: str = "duration") -> timedelta:
     length = _read(value)
     if length is None:
         raise InvalidValue(
-            f"expected {name} to be a timedelta, a number of seconds or text like '10m' or '1h30m', "
+            f"expected {name} to be a duration such as '90s' or '1h30m', a number of seconds or a timedelta, "
             f"got: {shortened(value)}"
         )
     if not timedelta(0) <= length <= LONGEST:

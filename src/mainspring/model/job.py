@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from mainspring.errors import InvalidValue
+from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
 from mainspring.model.journal import Reached
 from mainspring.model.outcome import Failure
@@ -79,9 +81,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, UUID):
-            raise InvalidValue(f"expected id to be a UUID, got: {shortened(self.id)}")
-        check_document(self.payload, "payload")
+        _check_own(self.id, self.payload)
         check_name(self.task, "task")
         check_name(self.queue, "queue")
         check_priority(self.priority)
@@ -93,6 +93,17 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             duration(self.delay, "delay")
         if self.key is not None:
             _check_key(self.key)
+
+    def like(self, job_id: UUID, payload: str) -> NewJob:
+        """Return a job that has only an id and a payload of its own; what it shares with this one is checked already.
+
+        In a large batch, to check that again for each job would cost as much as to make its payload.
+        """
+        _check_own(job_id, payload)
+        job = copy(self)
+        force_setattr(job, "id", job_id)
+        force_setattr(job, "payload", payload)
+        return job
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -152,7 +163,27 @@ def check_name(name: str, what: str) -> None:
 def check_priority(priority: int) -> None:
     """Refuse a priority that has no place in a queue."""
     if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= 100:
-        raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {priority!r}")
+        raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {shortened(priority)}")
+
+
+def priority_of(value: int | str) -> int:
+    """Return the priority that *value* says, by number or by name."""
+    if isinstance(value, str):
+        if value.upper() not in Priority.__members__:
+            names = [name.lower() for name in Priority.__members__]
+            raise InvalidValue(
+                f"expected priority to be a whole number from 0 to 100 or one of {', '.join(names)}, "
+                f"got: {shortened(value)}{did_you_mean(value.lower(), names)}"
+            )
+        return Priority[value.upper()]
+    check_priority(value)
+    return value
+
+
+def _check_own(job_id: UUID, payload: str) -> None:
+    if not isinstance(job_id, UUID):
+        raise InvalidValue(f"expected id to be a UUID, got: {shortened(job_id)}")
+    check_document(payload, "payload")
 
 
 def _check_instant(run_at: datetime) -> None:

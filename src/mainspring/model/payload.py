@@ -19,7 +19,7 @@ _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
-_LONG_NUMBER = re.compile(rb"[\[:,]-?[0-9]{19}")
+_LONG_NUMBER = re.compile(r"[\[:,]-?[0-9]{19}")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ def decode_call(payload: str) -> Call:
     try:
         return _call_decoder.decode(payload)
     except msgspec.DecodeError as error:
-        raise InvalidPayload(f"the arguments can't be read: {error}, got: {shortened(payload)}") from None
+        raise InvalidPayload(f"the arguments can't be read: {_told(error, payload)}") from None
 
 
 def encode_result(value: object) -> str:
@@ -58,13 +58,20 @@ def convert(value: object, kind: type[T], name: str) -> T:
     try:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        raise InvalidPayload(f"{name}: {str(error)[:1].lower()}{str(error)[1:]}, got: {shortened(value)}") from None
+        raise InvalidPayload(f"{name}: {_told(error, value)}") from None
     except TypeError as error:
         raise InvalidPayload(f"{name}: its annotation can't be used to convert JSON ({error})") from None
 
 
+def _told(error: msgspec.MsgspecError, value: object) -> str:
+    """Return what *error* says about *value*, and the value itself: most, but not all, tell already what they got."""
+    said = f"{str(error)[:1].lower()}{str(error)[1:]}"
+    link = " of " if " - at `" in said else ": " if ", got " in said else ", got: "
+    return f"{said}{link}{shortened(value)}"
+
+
 def _encode(value: object, parts: Callable[[], list[tuple[str, object]]]) -> str:
-    """Encode in one pass, and look closer only when the bytes show a sign of something that must be refused."""
+    """Encode in one pass, and look closer only when the text shows a sign of something that must be refused."""
     try:
         data = _encoder.encode(value)
         text = data.decode()
@@ -72,25 +79,25 @@ def _encode(value: object, parts: Callable[[], list[tuple[str, object]]]) -> str
         raise _refusal(parts()) from None
     if len(data) > MAX_BYTES:
         raise _too_large(parts(), len(data))
-    if _is_suspect(data):
+    if _is_suspect(text):
         for name, part in parts():
             _examine(name, part)
     return text
 
 
-def _is_suspect(data: bytes) -> bool:
-    """Return whether *data* shows such a sign.
+def _is_suspect(text: str) -> bool:
+    """Return whether *text* shows such a sign.
 
     The encoder writes NaN as null without a word, so any null is one; so is the escape that a NUL becomes, more
     opening brackets than levels allowed, and a number as long as the first that 64 bits can't hold.
     """
     return (
-        b"null" in data
-        or b"\\u0000" in data
-        or b"\0" in data
-        or data.count(b"[") + data.count(b"{") > MAX_DEPTH
+        "null" in text
+        or "\\u0000" in text
+        or "\0" in text
+        or (len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH)
         # With a comma in front, a result that is nothing but a number is seen too.
-        or _LONG_NUMBER.search(b"," + data) is not None
+        or _LONG_NUMBER.search(f",{text}") is not None
     )
 
 

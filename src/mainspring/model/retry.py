@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeGuard
 
 from mainspring.errors import InvalidValue
 from mainspring.model.duration import LONGEST, Duration, duration
+from mainspring.model.text import shortened
 
 ExceptionTypes = tuple[type[BaseException], ...]
 
@@ -39,7 +41,11 @@ class Retry:
         jitter: bool = True,
     ) -> None:
         if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
-            raise InvalidValue(f"expected max_attempts to be a whole number of at least 1, got: {max_attempts!r}")
+            raise InvalidValue(
+                f"expected max_attempts to be a whole number of at least 1, got: {shortened(max_attempts)}"
+            )
+        if not isinstance(jitter, bool):
+            raise InvalidValue(f"expected jitter to be True or False, got: {shortened(jitter)}")
         # Written by hand so that callers may say "2s" while readers always find a timedelta.
         object.__setattr__(self, "max_attempts", max_attempts)
         object.__setattr__(self, "base", duration(base, "base"))
@@ -64,6 +70,11 @@ class Retry:
 
 
 def _exceptions(types: ExceptionTypes, name: str) -> ExceptionTypes:
-    if isinstance(types, tuple) and all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in types):
+    if isinstance(types, tuple) and all(_is_exception(kind) for kind in types):
         return types
-    raise InvalidValue(f"expected {name} to be a tuple of exception classes, got: {types!r}")
+    hint = f"; write ({types.__name__},)" if _is_exception(types) else ""
+    raise InvalidValue(f"expected {name} to be a tuple of exception classes, got: {shortened(types)}{hint}")
+
+
+def _is_exception(kind: object) -> TypeGuard[type[BaseException]]:
+    return isinstance(kind, type) and issubclass(kind, BaseException)

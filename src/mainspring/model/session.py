@@ -26,7 +26,9 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "name", storable(self.name))
         if not isinstance(self.lease, timedelta) or not _SHORTEST_LEASE <= self.lease <= _LONGEST_LEASE:
-            raise InvalidValue(f"expected lease to be a timedelta from 100 ms to 100 years, got: {self.lease!r}")
+            raise InvalidValue(
+                f"expected lease to be a duration such as 90s, from 100ms to 100 years, got: {self.lease}"
+            )
 
 
 class Session(msgspec.Struct, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,10 +13,12 @@ from typing import Any
 import msgspec
 
 from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskNotFound
+from mainspring.model.annotations import hints
 from mainspring.model.duration import duration
 from mainspring.model.job import Priority, check_name, check_priority
 from mainspring.model.payload import convert, decode_call, encode_call
 from mainspring.model.retry import Retry
+from mainspring.model.text import shortened
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -54,13 +55,17 @@ class Task:
         check_name(self.name, "task name")
         check_name(self.queue, "queue")
         check_priority(self.priority)
+        _check_retry(self.retry)
         if self.timeout is not None and duration(self.timeout, "timeout") == timedelta(0):
             raise InvalidValue("expected timeout to be longer than 0; leave it out for none")
 
     @functools.cached_property
     def result_type(self) -> Any:
-        """What the handler returns, by its annotation."""
-        return self._hints.get("return", Any)
+        """What the handler returns, by its annotation; Any where that has none, or none that can be told."""
+        try:
+            return hints(self.handler, "return".__eq__).get("return", Any)
+        except Exception:  # noqa: BLE001 - an annotation is any expression, and may raise anything
+            return Any
 
     @functools.cached_property
     def context_by_name(self) -> bool:
@@ -73,7 +78,7 @@ class Task:
         if decoder is None:
             self.bind(args, kwargs)
         payload = encode_call(args, kwargs)
-        if decoder is None or _quickly(decoder, payload) is None:
+        if decoder is None or not _fits(decoder, payload):
             self._decode_slowly(payload)
         return payload
 
@@ -125,15 +130,31 @@ class Task:
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:
         try:
-            return typing.get_type_hints(annotated(self.handler), include_extras=True)
-        except NameError as error:
+            return hints(self.handler, lambda name: name not in ("return", self.context))
+        except Exception as error:  # noqa: BLE001 - an annotation is any expression, and may raise anything
             raise InvalidPayload(f"task {self.name!r} has an annotation that can't be resolved: {error}") from None
+
+
+def _check_retry(retry: Retry) -> None:
+    if isinstance(retry, Retry):
+        return
+    # Whoever gives a number means attempts; whoever gives nothing, or False, wants no retries.
+    instead = f"Retry(max_attempts={retry})" if type(retry) is int and retry > 0 else "Retry(max_attempts=1) for none"
+    raise InvalidValue(f"expected retry to be a Retry, got: {shortened(retry)}; write {instead}")
 
 
 _Shape = tuple[int, tuple[str, ...]]
 """How many arguments a call has by position, and which by name."""
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _fits(decoder: msgspec.json.Decoder[Any], payload: str) -> bool:
+    try:
+        decoder.decode(payload)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
 def _quickly(decoder: msgspec.json.Decoder[Any], payload: str) -> Arguments | None:
@@ -143,13 +164,6 @@ def _quickly(decoder: msgspec.json.Decoder[Any], payload: str) -> Arguments | No
     except msgspec.MsgspecError:
         return None
     return call.args, msgspec.structs.asdict(call.kwargs)
-
-
-def annotated(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what carries the annotations of *handler*, which may be a partial or an object that can be called."""
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    return handler if inspect.isroutine(handler) or inspect.isclass(handler) else type(handler).__call__
 
 
 def _convert(parameter: inspect.Parameter, value: Any, hint: Any) -> Any:

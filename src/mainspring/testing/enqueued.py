@@ -13,7 +13,7 @@ import msgspec
 from mainspring.app import Mainspring
 from mainspring.errors import InvalidPayload, check_known
 from mainspring.model.duration import Duration, duration
-from mainspring.model.job import Job
+from mainspring.model.job import Job, priority_of
 from mainspring.model.payload import decode_call
 from mainspring.model.task import Task
 from mainspring.model.text import shortened
@@ -43,7 +43,7 @@ class Wanted(TypedDict, total=False):
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
     queue: str
-    priority: int
+    priority: int | str
     key: str
     run_at: datetime
     run_after: Duration
@@ -88,6 +88,8 @@ class _Expectation:
         }
         if "run_after" in wanted:
             self._wishes["run_after"] = duration(wanted["run_after"], "run_after")
+        if "priority" in wanted:
+            self._wishes["priority"] = priority_of(wanted["priority"])
         self._arguments: Mapping[str, Any] | None = None
         if "args" in wanted or "kwargs" in wanted:
             self._arguments = _arguments(self._known, wanted.get("args") or (), wanted.get("kwargs") or {})

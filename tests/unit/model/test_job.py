@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from mainspring.errors import InvalidValue
-from mainspring.model.job import Job, JobState, NewJob, Priority
+from mainspring.model.job import Job, JobState, NewJob, Priority, priority_of
 from mainspring.model.outcome import Failure
 from mainspring.model.text import shortened
 
@@ -62,6 +62,36 @@ def test_any_other_priority_is_refused(priority: Any) -> None:
         new_job(priority=priority)
 
     assert str(caught.value) == f"expected priority to be a whole number from 0 to 100, got: {priority!r}"
+
+
+@pytest.mark.parametrize("name", ["urgent", "URGENT", "Urgent", 20, Priority.URGENT])
+def test_a_priority_has_a_name_in_any_case_and_a_number(name: Any) -> None:
+    assert priority_of(name) == Priority.URGENT
+
+
+@pytest.mark.parametrize(("name", "hint"), [("Urgnt", ", did you mean 'urgent'?"), ("", ""), ("20", "")])
+def test_any_other_name_of_a_priority_is_refused(name: str, hint: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        priority_of(name)
+
+    assert str(caught.value) == (
+        f"expected priority to be a whole number from 0 to 100 or one of low, normal, high, urgent, got: {name!r}{hint}"
+    )
+
+
+def test_a_job_like_another_differs_in_id_and_payload_only() -> None:
+    one = new_job(queue="mail", priority=9, delay=timedelta(seconds=1), key="k")
+
+    other = one.like(UUID(int=2), "{}")
+
+    assert msgspec.structs.asdict(other) == msgspec.structs.asdict(one) | {"id": UUID(int=2), "payload": "{}"}
+    assert one.id == UUID(int=1)
+
+
+@pytest.mark.parametrize(("job_id", "payload"), [("2", "{}"), (UUID(int=2), b"{}"), (UUID(int=2), "\0")])
+def test_what_a_job_like_another_has_of_its_own_is_checked(job_id: Any, payload: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"^expected (id|payload) to be "):
+        new_job().like(job_id, payload)
 
 
 def test_a_naive_due_time_is_refused() -> None:

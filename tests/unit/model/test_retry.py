@@ -170,6 +170,17 @@ def test_a_wrong_length_is_refused_by_its_name(name: str, value: Any) -> None:
         Retry(**{name: value})
 
 
+@pytest.mark.parametrize("jitter", [0, 1.0, "no", None])
+def test_jitter_is_wanted_or_not(jitter: Any) -> None:
+    with pytest.raises(InvalidValue, match=f"^expected jitter to be True or False, got: {jitter!r}$"):
+        Retry(jitter=jitter)
+
+
+def test_a_rule_that_is_a_class_is_refused_with_what_to_write_instead() -> None:
+    with pytest.raises(InvalidValue, match=r"got: <class 'ValueError'>; write \(ValueError,\)$"):
+        Retry(on=ValueError)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", ["on", "never"])
 @pytest.mark.parametrize("value", [ValueError, [ValueError], (int,), ("ValueError",), (ValueError(),), None])
 def test_rules_must_be_tuples_of_exception_classes(name: str, value: Any) -> None:

@@ -22,7 +22,8 @@ from mainspring.cli.times import ago, local, span, until
 from mainspring.clock import SystemClock
 from mainspring.explain import explain
 from mainspring.model.attempt import Attempt
-from mainspring.model.job import Job
+from mainspring.model.job import Job, JobState
+from mainspring.model.outcome import Failure
 from mainspring.model.payload import decode_call
 from mainspring.model.text import cut
 from mainspring.store import Store
@@ -52,7 +53,7 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
     now = SystemClock().now()
     _show_facts(job, names, [reason.sentence for reason in reasons], now)
     if job.failure is not None:
-        _show_error(job)
+        _show_failure(job, job.failure, attempts)
     if attempts:
         _show_attempts(attempts, names)
     if lines:
@@ -122,12 +123,13 @@ def _took(job: Job) -> str:
     return f" (took {span(job.finished_at - job.started_at)})" if job.finished_at and job.started_at else ""
 
 
-def _show_error(job: Job) -> None:
-    failure = job.failure
-    assert failure is not None
-    _title("Error" if job.state.final else "Last error")
+def _show_failure(job: Job, failure: Failure, attempts: list[Attempt]) -> None:
+    """Show why the job failed; or, if it has not, why an attempt once did, so that nobody takes it for a failed job."""
+    failed = job.state is JobState.FAILED
+    which = [f"Last failure: attempt {attempt.number}, {attempt.outcome}" for attempt in attempts if attempt.error]
+    _title("Error" if failed or not which else which[-1])
     text = failure.traceback or f"{failure.type}: {failure.message}"
-    show(cell(text.rstrip(), "red"), indent=2)
+    show(cell(text.rstrip(), "red" if failed else ""), indent=2)
 
 
 def _show_attempts(attempts: list[Attempt], names: Mapping[UUID, str]) -> None:
