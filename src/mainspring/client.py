@@ -10,7 +10,7 @@ from uuid import UUID
 from weakref import WeakSet
 
 from mainspring.clock import Clock, SystemClock, microseconds, random_bits
-from mainspring.errors import JobNotFound
+from mainspring.errors import InvalidValue, JobNotFound
 from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, NewJob
 from mainspring.store import Store, open_store
@@ -27,6 +27,7 @@ class Client:
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._pid = os.getpid()
+        self._lent = 0
         self._ids = IdSource(lambda: microseconds(self._clock.now()) // 1000, random_bits)
         _clients.add(self)
 
@@ -82,8 +83,22 @@ class Client:
     def page(self, match: JobFilter, before: UUID | None, limit: int) -> list[Job]:
         return self.store.page(match, before=before, limit=limit)
 
+    @contextmanager
+    def lend(self) -> Iterator[Store]:
+        """Lend the store to a worker of this process while the block lasts; until then it can't be closed."""
+        store = self.store
+        with self._lock:
+            self._lent += 1
+        try:
+            yield store
+        finally:
+            with self._lock:
+                self._lent -= 1
+
     def close(self) -> None:
         with self._lock:
+            if self._lent:
+                raise InvalidValue("a worker of this app works with its database; let it end before you close the app")
             if self._store is not None:
                 self._store.close()
                 self._store = None
@@ -91,6 +106,7 @@ class Client:
     def after_fork(self) -> None:
         """Make ready for a forked child: the thread that had the lock, perhaps for long, is not there to let go."""
         self._lock = threading.Lock()
+        self._lent = 0
 
 
 _clients: WeakSet[Client] = WeakSet()

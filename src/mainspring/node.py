@@ -114,7 +114,8 @@ class Node:
         heard of at once. On PostgreSQL each has connections of its own: no flood of jobs makes a beat wait.
         """
         if self._client.url.startswith("sqlite"):
-            return self._client.store, self._client.store
+            store = opened.enter_context(self._client.lend())
+            return store, store
         beats_within = self._settings.lease.total_seconds() / 3
         return opened.enter_context(self._open(DEADLINE)), opened.enter_context(self._open(beats_within))
 

@@ -105,3 +105,16 @@ def test_haste_that_was_asked_for_before_there_was_a_worker_is_remembered(app: M
 
     assert node.stop() is True
     assert job.state is JobState.READY
+
+
+def test_an_app_can_not_be_closed_under_its_worker(app: Mainspring) -> None:
+    @app.task
+    def answer() -> int:
+        return 42
+
+    with app.worker():
+        with pytest.raises(InvalidValue, match="let it end before you close the app"):
+            app.close()
+        assert answer.enqueue().result(timeout=PATIENCE) == 42
+
+    app.close()
