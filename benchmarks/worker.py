@@ -119,7 +119,7 @@ def latency(url: str, jobs: int, *, across: bool) -> list[float]:
     _send(app, jobs)
     time.sleep(0.2)
     app.close()
-    return list(json.loads(worker.end())["latencies"])
+    return list(json.loads(worker.end()))
 
 
 def _send(app: Mainspring, jobs: int) -> None:
@@ -146,14 +146,13 @@ def bare_commits(url: str, jobs: int) -> list[float]:
 
 def idle(url: str, seconds: float) -> tuple[float, float]:
     """Return the share of a core, and the megabytes, that a worker with nothing to do takes."""
-    short, long = Child("idle", url), Child("idle", url)
-    short.go()
-    time.sleep(3.0)
-    before = json.loads(short.end())
-    long.go()
-    time.sleep(3.0 + seconds)
-    after = json.loads(long.end())
-    return (after["cpu"] - before["cpu"]) / seconds, after["megabytes"]
+    worker = Child("idle", url)
+    worker.go()
+    time.sleep(5.0)
+    before = json.loads(worker.last)
+    time.sleep(seconds)
+    after = json.loads(worker.end())
+    return (after["cpu"] - before["cpu"]) / (after["at"] - before["at"]), after["megabytes"]
 
 
 # The report.

@@ -6,13 +6,15 @@ import ctypes
 import os
 import select
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from mainspring.clock import SystemClock
+_ECHO = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
+"""Seconds between looks after a write: its writer waits for the disk before others can see what was written."""
 
-_REST = 0.005
-"""Seconds between looks at a file that is written to all the time."""
+_BREATH, _REST = 0.001, 0.004
+"""Seconds in which further writes are not heard, after one, and after one that could be seen: a busy file has many."""
 
 _LOOK = 0.010
 """Seconds between looks where the system does not tell."""
@@ -28,14 +30,14 @@ class Ears:
     """
 
     def __init__(self, file: Path) -> None:
-        self._clock = SystemClock()
         self._open = threading.RLock()  # to ring what is closed might write to somebody else's file
         self._closed = False
         self._bell, self._clapper = os.pipe()
         os.set_blocking(self._bell, False)
         os.set_blocking(self._clapper, False)
         self._watch = _watch(file)
-        self._rested = 0.0
+        self._echo: Iterator[float] = iter(())
+        self._deaf = 0.0
         self._ringing, self._anything = select.poll(), select.poll()
         self._ringing.register(self._bell, select.POLLIN)
         self._anything.register(self._bell, select.POLLIN)
@@ -49,22 +51,20 @@ class Ears:
                 os.write(self._clapper, b"!")
 
     def wait(self, seconds: float) -> None:
-        """Wait for so long at most."""
-        rest = min(seconds, self._rested - self._clock.steady())
-        if rest > 0 and self._ringing.poll(rest * 1000):
-            self._hush()
+        """Wait for so long at most. After a write several short waits follow, until `seen` is called."""
+        deaf, self._deaf = self._deaf, 0.0
+        if deaf and self._ringing.poll(min(deaf, seconds) * 1000):
+            _empty(self._bell)
             return
-        seconds -= max(0.0, rest)
-        events = self._anything.poll(1000 * (seconds if self._watch is not None else min(seconds, _LOOK)))
-        if any(file == self._watch for file, _ in events):
-            self._rested = self._clock.steady() + _REST
-        self._hush()
+        longest = next(self._echo, seconds if self._watch is not None else _LOOK)
+        for file, _ in self._anything.poll(min(longest, seconds) * 1000):
+            _empty(file)
+            if file == self._watch:
+                self._echo, self._deaf = iter(_ECHO), _BREATH
 
-    def _hush(self) -> None:
-        for file in (self._bell, self._watch):
-            with suppress(BlockingIOError):  # silent
-                while file is not None and os.read(file, 65536):
-                    pass
+    def seen(self) -> None:
+        """Take note that what was written could be seen."""
+        self._echo, self._deaf = iter(()), _REST
 
     def close(self) -> None:
         with self._open:
@@ -74,6 +74,12 @@ class Ears:
         for file in (self._bell, self._clapper, self._watch):
             if file is not None:
                 os.close(file)
+
+
+def _empty(file: int) -> None:
+    with suppress(BlockingIOError):  # it is empty
+        while os.read(file, 65536):
+            pass
 
 
 def _watch(file: Path) -> int | None:

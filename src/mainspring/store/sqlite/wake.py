@@ -102,6 +102,7 @@ class SqliteListener:
         changes = self._changes()
         if changes == self._seen:
             return False
+        self._ears.seen()
         others = self._others()
         if others is None:
             return None
