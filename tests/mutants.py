@@ -667,9 +667,9 @@ MUTANTS = [
     Mutant(
         "nobody tells attempts that the lease is over",
         "worker/watch.py",
-        'self._session.lose("the database could not be reached in time")',
+        'self._session.lose("the database could not be reached in time", lease_until)',
         "pass",
-        f"{HEARTBEAT}::test_the_watch_ends_all_attempts_when_no_beat_gets_through",
+        "tests/worker/test_watch.py::test_all_that_is_held_is_told_when_the_lease_ends",
     ),
     Mutant(
         "what can't be written now is given up",

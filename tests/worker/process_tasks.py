@@ -54,6 +54,10 @@ def large(text: str) -> str:
     return text * 2
 
 
+def weigh(text: str) -> list[int]:
+    return [os.getpid(), len(text)]
+
+
 def boom() -> None:
     raise ValueError("boom 42")
 
@@ -187,6 +191,16 @@ def write_letter(ctx: Context, text: str) -> str:
     with ctx.transaction(result=text) as connection:
         connection.execute(f"INSERT INTO letters VALUES ('{text}')")
     return "not this"
+
+
+def write_about(ctx: Context, text: str) -> None:
+    """Write a letter, and log it before and within."""
+    ctx.log("about to write")
+    ctx.progress(1, 2)
+    with ctx.transaction() as connection:
+        ctx.log("writing")
+        ctx.progress(2, 2)
+        connection.execute(f"INSERT INTO letters VALUES ('{text}')")
 
 
 def spoil_letter(ctx: Context) -> None:

@@ -29,7 +29,7 @@ def test_a_running_function_that_checks_can_be_cancelled(app: Mainspring) -> Non
     job = endless.enqueue()
     with app.worker():
         started.wait()
-        assert job.cancel("enough") is JobState.RUNNING
+        job.cancel("enough")  # the state that this returns is running, or cancelled already if the worker is quick
 
         assert ended(job) is JobState.CANCELLED
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 import pytest
 
 from mainspring import Context, JobState, Mainspring, Retry, Snooze
-from mainspring.errors import InvalidValue, JobFailed
+from mainspring.errors import CancelRequested, InvalidValue, JobFailed, LeaseLost, TimeExpired, WorkerStopped
 from mainspring.job_handle import JobHandle
+from mainspring.model.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
+from mainspring.model.task import Task
+from mainspring.worker import execute as execution
 from tests.support.databases import execute
 from tests.support.waiting import until
 from tests.worker.endings import outcomes
@@ -176,6 +179,109 @@ def test_a_result_that_json_can_not_carry_is_a_clear_failure_and_not_tried_again
     assert outcomes(job) == ["failed"]
 
 
+class _Odd(tzinfo):
+    """A zone that raises whenever it is asked anything, as when it is written as JSON."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        raise self._error
+
+    dst = utcoffset
+
+    def tzname(self, _: datetime | None) -> str:
+        raise self._error
+
+
+def test_a_result_that_raises_while_it_is_encoded_is_a_failure() -> None:
+    """Whoever made the attempt: a child process and a drain have no guard of their own."""
+    result = datetime(2026, 1, 1, tzinfo=_Odd(RuntimeError("no offset")))
+
+    outcome = execution.success(Task(name="work", handler=print), result)
+
+    assert isinstance(outcome, Failed)
+    assert (outcome.failure.message, outcome.retryable) == ("no offset", False)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no offset"), MemoryError("no room"), SystemExit("no more")])
+def test_a_result_that_raises_while_it_is_encoded_takes_nobody_with_it(app: Mainspring, error: BaseException) -> None:
+    @app.task(retry=Retry(max_attempts=5, base="10ms"))
+    def odd() -> object:
+        return datetime(2026, 1, 1, tzinfo=_Odd(error))
+
+    @app.task(retry=Retry(max_attempts=5, base="10ms"))
+    async def odd_too() -> object:
+        return datetime(2026, 1, 1, tzinfo=_Odd(error))
+
+    @app.task
+    def polite() -> int:
+        return 1
+
+    jobs = odd.enqueue(), odd_too.enqueue()
+    with app.worker(concurrency=1):
+        for job in jobs:
+            assert str(error) in failed(job)
+        assert polite.enqueue().result(timeout=LONG) == 1
+
+    assert [outcomes(job) for job in jobs] == [["failed"], ["failed"]]
+
+
+class _Touchy(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        raise RuntimeError("do not ask")
+
+
+class _Error(Exception, metaclass=_Touchy): ...
+
+
+def test_a_failure_of_which_nobody_can_say_whether_it_is_worth_another_try_is_recorded(app: Mainspring) -> None:
+    @app.task(retry=Retry(on=(_Error,)))
+    def broken() -> None:
+        raise ValueError("no")
+
+    @app.task(retry=Retry(on=(_Error,)))
+    async def broken_too() -> None:
+        raise ValueError("no")
+
+    jobs = broken.enqueue(), broken_too.enqueue()
+    with app.worker(concurrency=1):
+        for job in jobs:
+            assert "do not ask" in failed(job)
+
+
+def test_what_can_not_even_be_told_is_recorded_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(execution, "failure_of", fail)
+
+    outcome = execution.untold(Task(name="work", handler=print), ValueError("no"))
+
+    assert isinstance(outcome, Failed)
+    assert (outcome.failure.type, outcome.retryable) == ("ValueError", False)
+
+
+@pytest.mark.parametrize(
+    ("stop", "outcome"),
+    [(CancelRequested("x"), Cancelled()), (WorkerStopped("x"), Returned()), (LeaseLost("x"), None)],
+)
+def test_a_stop_that_was_raised_in_a_task_group_is_taken_for_one(stop: BaseException, outcome: Outcome | None) -> None:
+    wrapped = BaseExceptionGroup("several", [ValueError("no"), BaseExceptionGroup("inner", [stop])])
+
+    assert execution.ending(Task(name="work", handler=print), wrapped, None) == outcome
+
+
+def test_time_that_is_up_after_a_cancel_was_ignored_is_told_in_full() -> None:
+    """What arrives in a thread has no words of its own, and the reason that was given first was another."""
+    task = Task(name="work", handler=print, timeout=timedelta(seconds=2))
+
+    outcome = execution.ending(task, TimeExpired(), CancelRequested("cancelled"))
+
+    assert isinstance(outcome, TimedOut)
+    assert outcome.failure.message == "the attempt took longer than its timeout of 2 s"
+
+
 def test_an_endless_error_message_is_cut(app: Mainspring) -> None:
     @app.task(retry=ONCE)
     def verbose() -> None:
@@ -326,6 +432,24 @@ def test_rows_and_success_are_committed_together(app: Mainspring, url: str) -> N
     assert execute(url, "SELECT n FROM effects") == [(1,)]
     assert [line.message for line in good.logs()] == ["before", "within"]
     assert outcomes(good) == ["succeeded"]
+
+
+def test_a_handler_that_fails_after_its_transaction_has_succeeded_and_is_mentioned(
+    app: Mainspring, caplog: pytest.LogCaptureFixture
+) -> None:
+    @app.task(retry=ONCE)
+    def pay(ctx: Context) -> None:
+        with ctx.transaction(result=1):
+            pass
+        raise RuntimeError("very important")
+
+    job = pay.enqueue()
+    with app.worker():
+        assert job.result(timeout=LONG) == 1
+        until(lambda: "had succeeded with its transaction when its handler failed" in caplog.text)
+
+    assert "RuntimeError: very important" in caplog.text
+    assert outcomes(job) == ["succeeded"]
 
 
 def test_a_delay_beyond_all_bounds_is_cut(app: Mainspring) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import logging
 import os
@@ -11,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -22,12 +22,11 @@ import msgspec
 import pytest
 
 from mainspring import JobState, Mainspring, Retry
-from mainspring.errors import CancelRequested, JobFailed
+from mainspring.errors import CancelRequested
 from mainspring.job_handle import JobHandle
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failure, Lost, Outcome, Returned
+from mainspring.model.outcome import Lost, Outcome, Returned
 from mainspring.model.task import Task
-from mainspring.task_handle import Policies, TaskHandle
 from mainspring.worker.executors import process, processes
 from mainspring.worker.executors.child import Stopper
 from mainspring.worker.executors.messages import Begin, Begun, Frames, Stop, frame
@@ -39,10 +38,9 @@ from tests.support.databases import execute
 from tests.support.factories import opened_session
 from tests.support.waiting import until
 from tests.worker import process_tasks
+from tests.worker.children import LONG, ONCE, endless_to_import, failure, in_process, is_dead, read, state_of
 from tests.worker.endings import ended, outcomes
 
-LONG = "60s"
-ONCE = Retry(max_attempts=1)
 ROOT = Path(__file__).parents[2]
 ON_BOTH = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 
@@ -52,36 +50,6 @@ def url(request: pytest.FixtureRequest) -> str:
     """A SQLite file, unless the test runs ON_BOTH: most of what is tested here is the same on any database."""
     found: str = request.getfixturevalue(f"{getattr(request, 'param', 'sqlite')}_url")
     return found
-
-
-def in_process(app: Mainspring, handler: Callable[..., Any], **policies: Any) -> TaskHandle[..., Any]:
-    given: Policies = {"executor": "process", "retry": ONCE, **policies}  # type: ignore[typeddict-item]
-    made: TaskHandle[..., Any] = app.task(**given)(handler)
-    return made
-
-
-def failure(job: JobHandle[Any]) -> Failure:
-    """Return why *job* failed, having waited for it."""
-    with pytest.raises(JobFailed):
-        job.result(timeout=LONG)
-    found = job.snapshot.failure
-    assert found is not None
-    return found
-
-
-def read(file: Path) -> str:
-    until(file.exists)
-    return file.read_text()
-
-
-def state_of(pid: int) -> str:
-    """Return a letter for what process *pid* does; nothing when there is no such process."""
-    return subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
-
-
-def is_dead(pid: int) -> bool:
-    # Where nobody collects orphans, a dead one stays on the list.
-    return state_of(pid)[:1] in ("", "Z")
 
 
 # --- an attempt in another process is like any other -------------------------------------------------------------
@@ -216,6 +184,54 @@ def test_a_transaction_keeps_rows_and_success_together(app: Mainspring) -> None:
     assert execute(url, "SELECT text FROM letters") == [("dear",)]
 
 
+@ON_BOTH
+def test_what_is_logged_before_and_within_a_transaction_is_kept(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    execute(app.client.url, "CREATE TABLE letters (text TEXT)")
+    caplog.set_level(logging.INFO, "mainspring.job")
+    flush = Worker.flush
+    flushes: list[None] = []
+    monkeypatch.setattr(Worker, "flush", lambda worker: flushes.append(flush(worker)))
+    talkative, silent = in_process(app, process_tasks.write_about), in_process(app, process_tasks.write_letter)
+
+    with app.worker():
+        job = talkative.enqueue("dear")
+        job.result(timeout=LONG)
+        assert len(flushes) == 1  # or what was said before would have raced with the block for the database
+        silent.enqueue("dear").result(timeout=LONG)
+        assert len(flushes) == 1
+
+    assert [line.message for line in job.logs()] == ["about to write", "writing"]
+    assert [message for name, _, message in caplog.record_tuples if name == "mainspring.job.write_about"] == [
+        "about to write",
+        "writing",
+    ]
+
+
+def test_an_attempt_that_waits_for_its_words_to_be_written_keeps_no_other_waiting(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    execute(app.client.url, "CREATE TABLE letters (text TEXT)")
+    flushing, go_on = threading.Event(), threading.Event()
+
+    def flush(worker: Worker) -> None:
+        flushing.set()
+        go_on.wait()
+
+    monkeypatch.setattr(Worker, "flush", flush)
+    write_about, pid = in_process(app, process_tasks.write_about), in_process(app, process_tasks.pid)
+
+    with app.worker():
+        job = write_about.enqueue("dear")
+        flushing.wait()
+        assert pid.enqueue().result(timeout=LONG)
+        assert job.state is JobState.RUNNING
+        go_on.set()
+        job.result(timeout=LONG)
+
+
 # --- stopping an attempt -----------------------------------------------------------------------------------------
 
 
@@ -292,29 +308,13 @@ def test_a_handler_that_checks_or_speaks_is_cancelled(
         assert ended(job) is JobState.CANCELLED
 
 
-SLOW_TO_IMPORT = f"""
-import os, sys
-from tests.worker.process_tasks import write
-
-def handler(folder):
-    pass
-
-if os.getpid() != {os.getpid()}:
-    write(sys.path[0], "importing", "")
-    while True:
-        pass
-"""
-
-
 def test_a_job_whose_handler_is_still_being_imported_is_cancelled(
     app: Mainspring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "slow_to_import.py").write_text(SLOW_TO_IMPORT)
-    slow = in_process(app, importlib.import_module("slow_to_import").handler, name="slow", timeout="0.01s")
+    slow = in_process(app, endless_to_import(tmp_path, monkeypatch), timeout="0.01s")
 
     with app.worker():
-        job = slow.enqueue(str(tmp_path))
+        job = slow.enqueue()
         read(tmp_path / "importing")
         job.cancel()
         assert ended(job) is JobState.CANCELLED
@@ -374,20 +374,16 @@ def test_a_stop_that_comes_after_the_attempt_is_nobodys(stopper: Stopper) -> Non
 
 
 def test_a_paused_job_stands_still_and_goes_on_where_it_was(app: Mainspring, tmp_path: Path) -> None:
-    count = in_process(app, process_tasks.count, timeout="1h")
+    count = in_process(app, process_tasks.count)
 
-    with app.worker() as node:
-        assert node.worker is not None
-        watched = node.worker.watch._due
+    with app.worker():
         job = count.enqueue(str(tmp_path))
         child = int(read(tmp_path / "counted").split()[0])
         job.pause()
         until(lambda: state_of(child).startswith("T"))
         before = read(tmp_path / "counted")
-        assert not watched  # its time does not run out while it stands still
         job.resume()
         until(lambda: read(tmp_path / "counted") != before)
-        until(lambda: watched)
         (tmp_path / "enough").touch()
         assert job.result(timeout=LONG) == child
 
@@ -549,12 +545,12 @@ def test_a_job_that_does_not_reach_its_process_goes_to_another(
     begin = Process.begin
     killed: list[int] = []
 
-    def kill_first(process: Process, held: Held, order: Begin) -> bool:
+    def kill_first(process: Process, order: Begin) -> bool:
         if not killed:
             killed.append(process._popen.pid)
             process.kill()
             until(lambda: is_dead(killed[0]))
-        return begin(process, held, order)
+        return begin(process, order)
 
     monkeypatch.setattr(Process, "begin", kill_first)
     with app.worker():
@@ -722,15 +718,13 @@ def test_a_job_that_can_not_be_isolated_is_run_as_usual(app: Mainspring) -> None
 
 
 def test_a_handler_without_a_name_to_import_is_a_clear_failure(app: Mainspring) -> None:
-    def local() -> None: ...
-
-    nameless = in_process(app, local, retry=Retry(max_attempts=5, base=0))
+    nameless = in_process(app, Tool().method, retry=Retry(max_attempts=5, base=0))
 
     with app.worker():
         job = nameless.enqueue()
         found = failure(job)
 
-    assert "expected executor='process' with a function that can be imported by name, got <function" in found.message
+    assert "expected executor='process' with a function that can be imported by name, got <bound" in found.message
     assert outcomes(job) == ["failed"]
 
 

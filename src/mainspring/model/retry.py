@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeGuard
@@ -14,6 +15,9 @@ ExceptionTypes = tuple[type[BaseException], ...]
 
 # 2**60 of any base is beyond any cap, and far from the overflow of a float.
 _LARGEST_DOUBLING = 60
+
+_LARGEST_GROUP = 1_000
+"""Exceptions that are looked at: a group may have any number."""
 
 
 @dataclass(frozen=True, init=False)
@@ -61,12 +65,31 @@ class Retry:
         return min(LONGEST, timedelta(seconds=seconds * jitter))
 
     def covers(self, error: BaseException) -> bool:
-        """Return whether *error* is of a kind that is worth another attempt."""
-        return isinstance(error, self.on) and not isinstance(error, self.never)
+        """Return whether *error* is of a kind that is worth another attempt.
+
+        A group is, if all exceptions in it are, and none that is never retried is among them.
+        """
+        parts = list(leaves(error))
+        if isinstance(error, self.never) or any(isinstance(part, self.never) for part in parts):
+            return False
+        return isinstance(error, self.on) or all(isinstance(part, self.on) for part in parts)
 
     def allows(self, attempt: int) -> bool:
         """Return whether another attempt may follow attempt number *attempt*."""
         return attempt < self.max_attempts
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions in a group, and in groups within it, that are no groups; *error* itself if it is none."""
+    left = [error]
+    for _ in range(_LARGEST_GROUP):
+        if not left:
+            return
+        one = left.pop()
+        if isinstance(one, BaseExceptionGroup):
+            left += reversed(one.exceptions)
+        else:
+            yield one
 
 
 def _exceptions(types: ExceptionTypes, name: str) -> ExceptionTypes:

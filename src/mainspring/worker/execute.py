@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from typing import Any
 
-from mainspring.errors import CancelRequested, InvalidPayload, LeaseLost, PauseRequested, TimeExpired, WorkerStopped
-from mainspring.model.outcome import Cancelled, Failed, Outcome, Paused, Returned, Snooze, Snoozed, Succeeded, TimedOut
+from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, Stop, TimeExpired, WorkerStopped
+from mainspring.model.outcome import (
+    Cancelled,
+    Failed,
+    Failure,
+    Outcome,
+    Paused,
+    Returned,
+    Snooze,
+    Snoozed,
+    Succeeded,
+    TimedOut,
+)
 from mainspring.model.payload import encode_result
+from mainspring.model.retry import leaves
 from mainspring.model.task import Task
 from mainspring.worker.context import Context
 from mainspring.worker.failure import failure_of
@@ -26,7 +39,7 @@ def success(task: Task, result: object) -> Outcome:
     """Return the outcome of a handler that returned *result*."""
     try:
         return Succeeded(encode_result(result))
-    except InvalidPayload as error:
+    except Exception as error:  # noqa: BLE001 - a result may hold objects of the handler's own, and run their code
         # The work is done; to do it again would not make the result any easier to keep.
         return Failed(failure_of(error, task.name), retryable=False)
 
@@ -36,6 +49,7 @@ def ending(task: Task, error: BaseException, stop: BaseException | None) -> Outc
 
     None means that nothing can be recorded, because the job is no longer ours.
     """
+    error = _stop_within(error)
     if isinstance(stop, LeaseLost) or isinstance(error, LeaseLost):
         return None
     match error:
@@ -48,6 +62,35 @@ def ending(task: Task, error: BaseException, stop: BaseException | None) -> Outc
         case WorkerStopped():
             return Returned()
         case TimeExpired():
-            error.args = stop.args if isinstance(stop, TimeExpired) else error.args
+            error.args = error.args or expiry(task).args  # only its class can be sent into a thread
             return TimedOut(failure_of(error, task.name), retryable=True)
+        case CancelledError():
+            error.args = error.args or ("the coroutine was cancelled from within: nobody had asked the worker to",)
+            return Failed(failure_of(error, task.name), retryable=_covers_own_cancel(task, error))
     return Failed(failure_of(error, task.name), retryable=task.retry.covers(error))
+
+
+def untold(task: Task, error: BaseException) -> Outcome:
+    """Return the outcome of an attempt when even to say what it came to has raised *error*. Raises nothing itself."""
+    try:
+        failure = failure_of(error, task.name)
+    except BaseException:  # noqa: BLE001 - see above
+        failure = Failure(type=type(error).__name__, message="what the attempt came to can't be told")
+    return Failed(failure, retryable=False)
+
+
+def expiry(task: Task) -> TimeExpired:
+    """Return what ends an attempt that has used up the time that *task* gives it."""
+    limit = "its timeout" if task.timeout is None else f"its timeout of {task.timeout.total_seconds():g} s"
+    return TimeExpired(f"the attempt took longer than {limit}")
+
+
+def _stop_within(error: BaseException) -> BaseException:
+    """Return the stop that was raised in a task group, where asyncio wraps it up; anything else as it is."""
+    return next((leaf for leaf in leaves(error) if isinstance(leaf, Stop)), error)
+
+
+def _covers_own_cancel(task: Task, error: CancelledError) -> bool:
+    """Return whether a cancel that came from within is tried again, as any Exception is, though it is none by type."""
+    retry = task.retry
+    return retry.covers(error) or (Exception in retry.on and not isinstance(error, retry.never))

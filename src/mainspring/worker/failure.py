@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
+from itertools import islice
 from pathlib import Path
 from types import CodeType, TracebackType
 
 from mainspring.model.fingerprint import fingerprint
 from mainspring.model.outcome import Failure
+from mainspring.model.retry import leaves
 from mainspring.model.text import cut
 
 _OURS = str(Path(__file__).parents[1])
 _LIBRARIES = tuple({_OURS, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))})
 _LONGEST = 20_000
 _DEEPEST = 50
+_MOST_SHOWN = 10
 
 
 def failure_of(error: BaseException, task: str) -> Failure:
-    """Return what is kept of *error*, whatever it does when it is asked about itself."""
-    kind, message = _kind(error), _message(error)
+    """Return what is kept of *error*, whatever it does when it is asked about itself.
+
+    A group has the fingerprint of its first exception: what went wrong is the same, whoever gathered it.
+    """
+    cause = next(leaves(error), error)
     return Failure(
-        type=kind,
-        message=message,
-        traceback=_traceback(error, kind, message),
-        fingerprint=fingerprint(task, kind, message, _where(error.__traceback__)),
+        type=_kind(error),
+        message=_message(error),
+        traceback=traceback_of(error),
+        fingerprint=fingerprint(task, _kind(cause), _message(cause), _where(cause.__traceback__)),
     )
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return the traceback of *error*, and for a group those of the first few exceptions in it."""
+    parts = [_traceback(error)]
+    if isinstance(error, BaseExceptionGroup):
+        parts += [f"in which there was:\n\n{_traceback(leaf)}" for leaf in islice(leaves(error), _MOST_SHOWN)]
+    return "\n\n".join(parts)
 
 
 def _kind(error: BaseException) -> str:
@@ -34,20 +48,31 @@ def _kind(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
+    """Return what *error* says; of a group, which says nothing but how many are in it, also what its first says."""
     try:
-        return cut(str(error), _LONGEST)
+        text = str(error)
+        if isinstance(error, BaseExceptionGroup):
+            first = next(leaves(error))
+            text = f"{text}: {_kind(first)}: {_message(first)}"
+        return cut(text, _LONGEST)
     except Exception:  # noqa: BLE001 - a __str__ that fails must not hide that there was an error
         return f"an exception of type {type(error).__qualname__} that can't be shown"
 
 
-def _traceback(error: BaseException, kind: str, message: str) -> str:
-    """Return the traceback without our own frames on top, and with each message as it is kept."""
+def _traceback(error: BaseException) -> str:
+    """Return the traceback of one exception without our own frames on top, and with its message as it is kept."""
     try:
         lines = traceback.format_tb(_beyond_ours(error.__traceback__), limit=-_DEEPEST)
-        causes = _causes(error)
+        causes, notes = _causes(error), _notes(error)
     except Exception:  # noqa: BLE001 - half a record beats none
-        lines, causes = [], ""
-    return f"{causes}Traceback (most recent call last):\n{''.join(lines)}{kind}: {message}"
+        lines, causes, notes = [], "", ""
+    return f"{causes}Traceback (most recent call last):\n{''.join(lines)}{_kind(error)}: {_message(error)}{notes}"
+
+
+def _notes(error: BaseException) -> str:
+    """Return what was added to *error* while it passed by, each note on a line of its own."""
+    notes = getattr(error, "__notes__", ())
+    return "".join(f"\n{cut(str(note), _LONGEST)}" for note in notes[:_DEEPEST])
 
 
 def _causes(error: BaseException) -> str:

@@ -186,3 +186,23 @@ def test_a_rule_that_is_a_class_is_refused_with_what_to_write_instead() -> None:
 def test_rules_must_be_tuples_of_exception_classes(name: str, value: Any) -> None:
     with pytest.raises(InvalidValue, match=f"expected {name} to be a tuple of exception classes, got: "):
         Retry(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("error", "covered"),
+    [
+        (ExceptionGroup("g", [ConnectionError(), ConnectionResetError()]), True),
+        (ExceptionGroup("g", [ConnectionError(), ValueError()]), False),
+        (ExceptionGroup("g", [ConnectionError(), ExceptionGroup("h", [PermissionError(), ConnectionError()])]), False),
+        (ExceptionGroup("g", [ConnectionError(), ConnectionAbortedError()]), False),
+    ],
+)
+def test_a_group_is_retried_if_all_in_it_are(error: BaseException, covered: bool) -> None:
+    retry = Retry(on=(ConnectionError,), never=(ConnectionAbortedError,))
+
+    assert retry.covers(error) is covered
+
+
+def test_one_in_a_group_that_is_never_retried_rules_it_out_whatever_else_covers_it() -> None:
+    assert not Retry(never=(ValueError,)).covers(ExceptionGroup("g", [OSError(), ValueError()]))
+    assert Retry(never=(ValueError,)).covers(ExceptionGroup("g", [OSError()]))

@@ -6,6 +6,7 @@ The main thread calls the handlers, so that a signal can end them. A second thre
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import faulthandler
 import fcntl
 import inspect
@@ -36,10 +37,13 @@ from mainspring.worker.executors.messages import (
     Begin,
     Begun,
     Ended,
+    Flush,
+    Flushed,
     Frames,
     FromChild,
     Logged,
     Progressed,
+    Ready,
     Settled,
     Setup,
     Stop,
@@ -50,6 +54,8 @@ from mainspring.worker.executors.messages import (
 from mainspring.worker.executors.references import find
 
 _CHUNK = 65_536
+_FLUSH = 10.0
+"""Seconds to wait for the worker's answer, which has a limit of its own: what was said is not worth a job."""
 
 
 def main() -> None:
@@ -69,6 +75,7 @@ class Child:
     def __init__(self, line: socket.socket) -> None:
         self._line = line
         self._sending = threading.Lock()
+        self._flushed = threading.Event()
         self._orders: SimpleQueue[Setup | Begin | None] = SimpleQueue()
         self._stopper = Stopper()
         self._tasks: dict[str, Task] = {}
@@ -97,6 +104,12 @@ class Child:
         with self._stopper.held_off(), self._sending:
             self._line.sendall(data)
 
+    def flush(self) -> None:
+        """Wait until the worker has written what was said so far, for a while at most. Called like `send`."""
+        self._flushed.clear()
+        self.send(Flush())
+        self._flushed.wait(_FLUSH)
+
     @property
     def store(self) -> Store:
         if self._opened is None:
@@ -104,10 +117,11 @@ class Child:
         return self._opened
 
     def _prepare(self, setup: Setup) -> None:
-        """Make ready for handlers, before anything of theirs is imported."""
+        """Make ready for handlers, and say so before anything of theirs is imported: that may be what kills us."""
         self._database, self._limit = setup.url, setup.memory
         os.environ["MAINSPRING_URL"] = setup.url  # for an app that names no database: the worker may have been told one
         _limit_memory(setup.memory)
+        self.send(Ready())
 
     def _attempt(self, order: Begin) -> Outcome | None:
         task = _unknown(order.job.task)
@@ -127,7 +141,8 @@ class Child:
         if task.context is not None:
             deadline = None if order.timeout is None else SystemClock().now() + order.timeout
             context = Context(order.job, _Attempt(self, self._stopper, order.job), deadline)
-        result = call(task, order.job.payload, context)
+        # In a context of its own, so that no job finds context variables as another has left them.
+        result = contextvars.Context().run(call, task, order.job.payload, context)
         return asyncio.run(result) if inspect.iscoroutinefunction(task.handler) else result
 
     def _task(self, order: Begin) -> Task:
@@ -155,12 +170,16 @@ class Child:
 
     def _listen(self) -> None:
         for message in self._incoming():
-            if isinstance(message, Stop):
-                self._stopper.send(message.exception())
-                continue
-            if isinstance(message, Begin):
-                self._stopper.expect()
-            self._orders.put(message)
+            match message:
+                case Stop():
+                    self._stopper.send(message.exception())
+                case Flushed():
+                    self._flushed.set()
+                case Begin():
+                    self._stopper.expect()
+                    self._orders.put(message)
+                case Setup():
+                    self._orders.put(message)
         if self._stopper.expecting:
             os.killpg(0, signal.SIGKILL)  # nobody would hear what the attempt comes to
         self._orders.put(None)
@@ -249,17 +268,32 @@ class _Attempt:
         self._child = child
         self._stopper = stopper
         self._job = job
+        self._within: list[LogLine] | None = None
+        self._said_something = False
 
     def stop(self) -> BaseException | None:
         return self._stopper.stop
 
     def record(self, entry: LogLine | Progress) -> None:
-        self._child.send(Logged(entry) if isinstance(entry, LogLine) else Progressed(entry))
+        if self._within is None:
+            self._said_something = True
+            self._child.send(Logged(entry, keep=True) if isinstance(entry, LogLine) else Progressed(entry))
+        elif isinstance(entry, LogLine):
+            self._within.append(entry)
+            self._child.send(Logged(entry, keep=False))
 
     @contextmanager
     def transaction(self, result: str) -> Iterator[Any]:
-        with self._child.store.transaction(lambda: settle(self._job, Succeeded(result))) as connection:
-            yield connection
+        if self._said_something:
+            self._child.flush()  # the block may hold the only lock, and ends with a job that can't be written to
+        self._within = []
+        try:
+            with self._child.store.transaction(
+                lambda: settle(self._job, Succeeded(result)), self._within
+            ) as connection:
+                yield connection
+        finally:
+            self._within = None
         self._child.send(Settled())
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from mainspring.model.outcome import Outcome
-from mainspring.worker.execute import call, ending, success
+from mainspring.worker.execute import call, ending, success, untold
 from mainspring.worker.executors.executor import Host
 from mainspring.worker.held import Held
 
 _FAREWELL = 1.0
+"""Seconds that coroutines have to end with their loop."""
+
+_PAUSE = 0.1
+"""Seconds before a loop that failed runs on: one that fails at once again is not to fill the log."""
+
+log = logging.getLogger("mainspring.worker")
 
 
 class CoroutineExecutor:
@@ -26,6 +34,7 @@ class CoroutineExecutor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._making = threading.Lock()
+        self._closing = threading.Event()
 
     @property
     def room(self) -> int:
@@ -47,8 +56,10 @@ class CoroutineExecutor:
         self._host.hungry(self)
 
     def close(self) -> None:
+        self._closing.set()
         if self._loop is not None and self._thread is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            with suppress(RuntimeError):  # a handler has stopped it just now, and it is closed
+                self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(2 * _FAREWELL)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
@@ -63,16 +74,36 @@ class CoroutineExecutor:
 
     def _run_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
-            loop.run_forever()
-            # What did not end when it was told to is told once more, by the end of its loop.
-            left = asyncio.all_tasks(loop)
-            for task in left:
-                task.cancel()
-            if left:
-                loop.run_until_complete(asyncio.wait(left, timeout=_FAREWELL))
-            loop.run_until_complete(loop.shutdown_asyncgens())
+            while not self._closing.is_set():
+                self._run_on(loop)
+            # To the last, a handler may stop the loop or try to end the process.
+            with suppress(RuntimeError, SystemExit, KeyboardInterrupt):
+                self._part_with(loop)
         finally:
             loop.close()
+
+    def _run_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the loop until it is stopped, by us or by a handler, which must not stop the others with it."""
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):
+            # From a handler itself it is an outcome; but out of its sub-tasks and callbacks asyncio lets it through.
+            log.exception("a coroutine wanted to end the process; going on")
+        except BaseException:
+            log.exception("the loop failed in a way that it should not; going on")
+            self._closing.wait(_PAUSE)
+        else:
+            if not self._closing.is_set():
+                log.warning("a coroutine stopped the loop that it shares with all others; going on")
+
+    def _part_with(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Tell what did not end when it was told to once more, by the end of its loop."""
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=_FAREWELL))
+        loop.run_until_complete(loop.shutdown_asyncgens())
 
     def _start(self, taken: Sequence[Held]) -> None:
         assert self._loop is not None
@@ -81,7 +112,10 @@ class CoroutineExecutor:
         self._started += len(taken)
 
     async def _run(self, held: Held) -> None:
-        outcome = await self._attempt(held)
+        try:
+            outcome = await self._attempt(held)
+        except BaseException as error:  # noqa: BLE001 - a job that nobody reports would stay ours for ever
+            outcome = untold(held.task, error)
         self._running.pop(held, None)
         self._host.ended(held, outcome)
         self._host.hungry(self)
@@ -117,4 +151,5 @@ class CoroutineExecutor:
         """Cancel the attempt's coroutine. Called by any thread."""
         running = self._running.get(held)
         if running is not None and self._loop is not None:
-            self._loop.call_soon_threadsafe(running.cancel)
+            with suppress(RuntimeError):  # the worker has stopped, and closed the loop
+                self._loop.call_soon_threadsafe(running.cancel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -37,7 +38,7 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """End once nothing runs any more. Returns soon."""
+        """End: nobody waits any more for what still runs, and what can be ended is. Returns soon."""
         ...
 
 
@@ -67,6 +68,10 @@ class Host(Protocol):
         """Have *entry* written, before the settlement of an attempt that ends later."""
         ...
 
+    def flush(self) -> None:
+        """Wait until what was recorded so far is written, for some seconds at most."""
+        ...
+
     def succeeded(self, held: Held) -> None:
         """Take note that the success of *held* is recorded already."""
         ...
@@ -78,3 +83,14 @@ class Host(Protocol):
     def ended(self, held: Held, outcome: Outcome | None) -> None:
         """Take note of what the attempt came to; None when it can't be recorded."""
         ...
+
+
+def take_all(queue: deque[Held]) -> list[Held]:
+    """Empty *queue*, from which other threads take at the same time, and return what was left in it."""
+    taken: list[Held] = []
+    while queue:
+        try:
+            taken.append(queue.pop())
+        except IndexError:
+            break  # another was quicker
+    return taken

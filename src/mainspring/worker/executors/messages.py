@@ -12,7 +12,6 @@ from mainspring.model.journal import LogLine, Progress
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
-    Lost,
     Outcome,
     Paused,
     Returned,
@@ -23,7 +22,7 @@ from mainspring.model.outcome import (
 from mainspring.worker.executors.references import Reference
 
 _OUTCOMES: dict[str, type[Outcome]] = {
-    kind.name: kind for kind in (Succeeded, Failed, TimedOut, Snoozed, Cancelled, Paused, Lost, Returned)
+    kind.name: kind for kind in (Succeeded, Failed, TimedOut, Snoozed, Cancelled, Paused, Returned)
 }
 _STOPS: dict[str, type[BaseException]] = {
     kind.__name__: kind for kind in (CancelRequested, TimeExpired, WorkerStopped, LeaseLost)
@@ -64,16 +63,31 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
         return _STOPS[self.kind](self.message)
 
 
+class Flushed(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `Flush`."""
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The child runs, and nothing of the user's has been imported yet. From here on its death may be an attempt's."""
+
+
 class Begun(msgspec.Struct, frozen=True, tag=True):
     """The handler was found, and is called now."""
 
 
 class Logged(msgspec.Struct, frozen=True, tag=True):
+    """Something to log, and also to keep, unless the child keeps it together with the handler's own rows."""
+
     line: LogLine
+    keep: bool
 
 
 class Progressed(msgspec.Struct, frozen=True, tag=True):
     progress: Progress
+
+
+class Flush(msgspec.Struct, frozen=True, tag=True):
+    """The child waits until what it has said so far is written."""
 
 
 class Settled(msgspec.Struct, frozen=True, tag=True):
@@ -97,8 +111,8 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
         return None if self.kind is None else msgspec.json.decode(self.content, type=_OUTCOMES[self.kind])
 
 
-ToChild = Setup | Begin | Stop
-FromChild = Begun | Logged | Progressed | Settled | Ended
+ToChild = Setup | Begin | Stop | Flushed
+FromChild = Ready | Begun | Logged | Progressed | Flush | Settled | Ended
 
 to_child: msgspec.json.Decoder[ToChild] = msgspec.json.Decoder(ToChild)
 from_child: msgspec.json.Decoder[FromChild] = msgspec.json.Decoder(FromChild)

@@ -9,17 +9,20 @@ from collections import deque
 from collections.abc import Sequence
 
 from mainspring.clock import Clock
-from mainspring.errors import InvalidValue, LeaseLost, PauseRequested, WorkerStopped
+from mainspring.errors import InvalidValue, LeaseLost, PauseRequested, TimeExpired, WorkerStopped
+from mainspring.model.journal import LogLine
 from mainspring.model.outcome import Failed, Lost, Outcome
-from mainspring.worker.execute import ending
-from mainspring.worker.executors.executor import Host
+from mainspring.worker.execute import ending, expiry
+from mainspring.worker.executors.executor import Host, take_all
 from mainspring.worker.executors.messages import (
     Begin,
     Begun,
     Ended,
+    Flush,
     FromChild,
     Logged,
     Progressed,
+    Ready,
     Settled,
     Setup,
 )
@@ -30,14 +33,19 @@ from mainspring.worker.failure import failure_of
 from mainspring.worker.held import Held
 
 GRACE = 4.0
-"""Seconds between asking an attempt to end and killing its process; less than the watch waits for it."""
+"""Seconds between asking an attempt to end and killing its process."""
 
 _HASTE = 1.0
 """The same, where another worker may begin the job soon."""
 
+IMPORTING = 60.0
+"""Seconds that the import of a handler may take, or as long as its timeout if that is longer."""
+
+_PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds until the next start of a process, after one start that failed, two in a row, and so on."""
+
 _LEAVING = 2.0
-_PAUSE = 1.0
-_DYING = 0.01
+_COLLECTING = 0.01
 
 log = logging.getLogger("mainspring.worker")
 
@@ -46,8 +54,9 @@ class ProcessExecutor:
     """Up to *slots* child processes, started as they are needed and kept for the next job.
 
     With a limit of *memory* bytes, each job gets a process of its own, and so all of that memory. The timeout of an
-    attempt counts from when its handler was found, so that a slow import in a new process does not use it up, and
-    anew after a pause. An attempt that is paused stands still and gives its slot away.
+    attempt counts from when its handler was found, so that a slow import in a new process does not use it up. An
+    attempt that is paused stands still, as does its time, and gives its slot away. A job whose process dies before it
+    is ready has no part in that, and waits for another.
     """
 
     def __init__(self, slots: int, host: Host, clock: Clock, url: str, memory: int | None = None) -> None:
@@ -59,6 +68,7 @@ class ProcessExecutor:
         self._unfinished: set[Held] = set()
         self._processes: list[Process] = []
         self._frozen = 0
+        self._failed_starts = 0
         self._start_after = 0.0
         self._closing = False
         self._making = threading.Lock()
@@ -66,7 +76,9 @@ class ProcessExecutor:
 
     @property
     def room(self) -> int:
-        return self._slots - len(self._unfinished) + self._frozen
+        # While none can be started, what the processes at hand can't take is better left to other workers.
+        most = self._slots if self._may_start else min(self._slots, len(self._processes) - self._frozen)
+        return most - len(self._unfinished) + self._frozen
 
     @property
     def waiting(self) -> int:
@@ -78,12 +90,7 @@ class ProcessExecutor:
         self._switchboard.wake()
 
     def take_back(self) -> list[Held]:
-        taken: list[Held] = []
-        while self._queue:
-            try:
-                taken.append(self._queue.pop())
-            except IndexError:
-                break  # our thread was quicker
+        taken = take_all(self._queue)
         self._unfinished.difference_update(taken)
         return taken
 
@@ -95,6 +102,10 @@ class ProcessExecutor:
         if self._made is not None:
             self._made.tell(self._end_all)
             self._made.join(_LEAVING + 1)
+
+    @property
+    def _may_start(self) -> bool:
+        return self._clock.steady() >= self._start_after
 
     @property
     def _switchboard(self) -> Switchboard:
@@ -110,17 +121,26 @@ class ProcessExecutor:
         """Do what is due, and return the seconds until more is."""
         now = self._clock.steady()
         for process in self._processes:
+            if process.held is not None and process.expire_at <= now:
+                self._expire(process, process.held)
             if process.kill_at <= now:
-                process.kill()
+                self._kill(process)
         for process in [process for process in self._processes if process.over and process.collect()]:
             self._lay_to_rest(process)
         self._start_waiting()
+        for process in self._processes:
+            if not process.over:
+                self._switchboard.attend(process.line, to_speak=process.has_more_to_say)
         if self._closing and not self._processes:
             self._switchboard.end()
+        return self._until_due()
+
+    def _until_due(self) -> float:
         if any(process.over for process in self._processes):
-            return _DYING
-        retry_at = self._start_after if self._queue and self._start_after > now else math.inf
-        return max(0.0, min([retry_at, *(process.kill_at for process in self._processes)]) - self._clock.steady())
+            return _COLLECTING
+        start_at = self._start_after if self._queue and not self._may_start else math.inf
+        due = [min(process.expire_at, process.kill_at) for process in self._processes]
+        return max(0.0, min([start_at, *due]) - self._clock.steady())
 
     def _start_waiting(self) -> None:
         while self._queue and (process := self._free_process()) is not None:
@@ -128,65 +148,99 @@ class ProcessExecutor:
                 held = self._queue.popleft()
             except IndexError:
                 return  # taken back
-            self._begin(process, held)
+            self._give(process, held)
 
     def _free_process(self) -> Process | None:
         """Return a process that is free, started if need be; None when there can't be any more now."""
-        staying = [process for process in self._processes if not process.leaving]
-        for process in staying:
+        for process in self._processes:
             if process.idle:
                 return process
-        if len(staying) - self._frozen >= self._slots or self._closing or self._clock.steady() < self._start_after:
+        # One that dies before it is ready keeps its slot until it is gone: only then do we know to hold back.
+        staying = sum(not process.leaving or not process.ready for process in self._processes)
+        if staying - self._frozen >= self._slots or self._closing or not self._may_start:
             return None
         try:
             process = Process(self._setup, self._clock)
         except OSError as error:
-            log.warning("can't start a process, trying on: %s", error)
-            self._start_after = self._clock.steady() + _PAUSE
+            self._hold_back(f"can't start a process: {error}")
             return None
         self._processes.append(process)
-        self._switchboard.connect(process.line, lambda: self._hear(process))
+        self._switchboard.connect(process.line, lambda: self._hear(process), process.speak)
         return process
 
+    def _hold_back(self, why: str) -> None:
+        """Start no process for a while, which is longer each time until one gets ready."""
+        if self._may_start:  # else this one was started together with another that came to nothing
+            pause = _PAUSES[min(self._failed_starts, len(_PAUSES) - 1)]
+            self._failed_starts += 1
+            self._start_after = self._clock.steady() + pause
+            log.warning("%s; trying again in %g s", why, pause)
+
+    def _give(self, process: Process, held: Held) -> None:
+        process.held = held
+        held.interrupt = lambda stop: self._switchboard.tell(lambda: self._interrupt(process, held, stop))
+        stop = held.stop  # it may have come before anybody could have told us
+        if stop is not None:
+            self._end(process, held, ending(held.task, stop, held.stop))
+        elif process.ready:
+            self._begin(process, held)
+
+    def _welcome(self, process: Process) -> None:
+        process.got_ready()
+        self._failed_starts = 0
+        if process.held is not None:
+            self._begin(process, process.held)
+
     def _begin(self, process: Process, held: Held) -> None:
-        if held.stop is not None:
-            self._report(held, ending(held.task, held.stop, held.stop))
-            return
         try:
             order = _order(held)
         except InvalidValue as error:
-            self._report(held, Failed(failure_of(error, held.task.name), retryable=False))
+            self._end(process, held, Failed(failure_of(error, held.task.name), retryable=False))
             return
-        if not process.begin(held, order):
-            self._queue.appendleft(held)
-            return
-        held.interrupt = lambda stop: self._switchboard.tell(lambda: self._interrupt(process, held, stop))
-        if held.stop is not None:
-            self._interrupt(process, held, held.stop)  # it came before anybody could have told us
+        if process.begin(order):
+            process.allow(_time_to_import(held))
+        else:
+            self._put_back(process, held)
+
+    def _put_back(self, process: Process, held: Held) -> None:
+        """Let *held*, of which its process has heard nothing, be the next to start."""
+        process.let_off()
+        held.interrupt = None
+        self._queue.appendleft(held)
 
     def _interrupt(self, process: Process, held: Held, stop: BaseException | None) -> None:
         if process.held is not held or process.over:
             return
         if stop is None:
-            self._go_on(process, held)
+            self._thaw(process)
+        elif not process.ready:
+            self._end(process, held, ending(held.task, stop, held.stop))
         elif isinstance(stop, PauseRequested):
             self._pause(process, held)
         else:
             self._thaw(process)
             process.interrupt(stop, _HASTE if isinstance(stop, LeaseLost | WorkerStopped) else GRACE)
 
+    def _expire(self, process: Process, held: Held) -> None:
+        process.expire_at = math.inf
+        if process.begun:
+            held.end(expiry(held.task))
+        else:
+            limit = _time_to_import(held)
+            held.end(TimeExpired(f"its handler was not found in time: to import it took longer than {limit:g} s"))
+
+    def _kill(self, process: Process) -> None:
+        if process.killed:
+            # The system keeps it, as while a disk does not answer; its fence keeps it from recording anything.
+            self._leave(process)
+        process.kill()
+
     def _pause(self, process: Process, held: Held) -> None:
         if process.stop is None and not process.frozen:
-            self._unwatch(held)
             process.freeze()
             held.frozen = True
             self._frozen += 1
             self._host.hungry(self)
-
-    def _go_on(self, process: Process, held: Held) -> None:
-        if process.frozen:
-            self._thaw(process)
-            self._watch(process, held)
 
     def _thaw(self, process: Process) -> None:
         if process.frozen:
@@ -195,17 +249,11 @@ class ProcessExecutor:
             if process.held is not None:
                 process.held.frozen = False
 
-    def _watch(self, process: Process, held: Held) -> None:
-        if held.task.timeout is not None and process.begun and not process.frozen:
-            self._host.watch.begin(held)
-
-    def _unwatch(self, held: Held) -> None:
-        if held.task.timeout is not None:
-            self._host.watch.end(held)
-
     def _hear(self, process: Process) -> None:
         for message in process.receive():
-            if process.held is not None:
+            if isinstance(message, Ready):
+                self._welcome(process)
+            elif process.held is not None:
                 self._take(process, process.held, message)
         if process.over:
             self._switchboard.disconnect(process.line)
@@ -214,14 +262,16 @@ class ProcessExecutor:
         match message:
             case Begun():
                 process.begun = True
-                self._watch(process, held)
-            case Logged(line):
-                self._host.record(line)
-                # Here, because a program sets up its log where it starts, and a child does not start there.
-                level = logging.getLevelNamesMapping().get(line.level.upper(), logging.INFO)
-                logging.getLogger(f"mainspring.job.{held.job.task}").log(level, "%s", line.message)
+                process.allow(_timeout(held))
+            case Logged(line, keep):
+                if keep:
+                    self._host.record(line)
+                _log(held, line)
             case Progressed(progress):
                 self._host.record(progress)
+            case Flush():
+                # Not here: the database may let it wait, and so all other children.
+                threading.Thread(target=self._flush, args=(process, held), name="mainspring-flush", daemon=True).start()
             case Settled():
                 self._host.succeeded(held)
             case Ended(last=last):
@@ -230,30 +280,42 @@ class ProcessExecutor:
                 if last or process.stop is not None:
                     process.hang_up(_LEAVING)
 
+    def _flush(self, process: Process, held: Held) -> None:
+        """On a thread of its own, have what the child has said written, and tell it."""
+        self._host.flush()
+        self._switchboard.tell(lambda: process.flushed() if process.held is held else None)
+
     def _lay_to_rest(self, process: Process) -> None:
         self._processes.remove(process)
+        if not process.ready and not self._closing:
+            self._hold_back(f"a process was not ready for jobs yet when it ended: {process.fate()}")
+        self._leave(process)
+
+    def _leave(self, process: Process) -> None:
+        """See to the job of a process that will not."""
         held = process.held
-        if held is not None:
-            stop = process.stop
-            self._end(process, held, ending(held.task, stop, held.stop) if stop is not None else Lost(process.fate()))
+        if held is None:
+            return
+        if process.stop is not None:
+            self._end(process, held, ending(held.task, process.stop, held.stop))
+        elif process.ready:
+            self._end(process, held, Lost(process.fate()))
+        else:
+            self._put_back(process, held)
 
     def _end(self, process: Process, held: Held, outcome: Outcome | None) -> None:
         self._thaw(process)
-        process.held = None
+        process.let_off()
         held.interrupt = None
-        self._unwatch(held)
-        self._report(held, None if isinstance(held.stop, LeaseLost) else outcome)
-
-    def _report(self, held: Held, outcome: Outcome | None) -> None:
         self._unfinished.discard(held)
-        self._host.ended(held, outcome)
+        self._host.ended(held, None if isinstance(held.stop, LeaseLost) else outcome)
         self._host.hungry(self)
 
     def _forget(self, held: Held) -> None:
         for process in self._processes:
             if process.held is held:
                 self._thaw(process)
-                process.held = None
+                process.let_off()
                 process.kill()
         held.interrupt = None
         self._unfinished.discard(held)
@@ -278,3 +340,17 @@ def _order(held: Held) -> Begin:
         retry_on=[found for kind in task.retry.on if (found := reference_to(kind)) is not None],
         retry_never=[found for kind in task.retry.never if (found := reference_to(kind)) is not None],
     )
+
+
+def _timeout(held: Held) -> float:
+    return math.inf if held.task.timeout is None else held.task.timeout.total_seconds()
+
+
+def _time_to_import(held: Held) -> float:
+    return IMPORTING if held.task.timeout is None else max(IMPORTING, _timeout(held))
+
+
+def _log(held: Held, line: LogLine) -> None:
+    """Log *line* here, because a program sets up its log where it starts, and a child does not start there."""
+    level = logging.getLevelNamesMapping().get(line.level.upper(), logging.INFO)
+    logging.getLogger(f"mainspring.job.{held.job.task}").log(level, "%s", line.message)

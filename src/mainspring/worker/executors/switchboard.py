@@ -29,7 +29,7 @@ class Switchboard:
         self._selector = selectors.DefaultSelector()
         self._bell, self._ear = socket.socketpair()
         self._bell.setblocking(False)
-        self._selector.register(self._ear, selectors.EVENT_READ, self._hear_bell)
+        self._selector.register(self._ear, selectors.EVENT_READ, (self._hear_bell, None))
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"mainspring-{name}", daemon=True)
 
@@ -47,9 +47,16 @@ class Switchboard:
         with suppress(OSError):
             self._bell.send(b"\0")
 
-    def connect(self, line: socket.socket, hear: Callable[[], None]) -> None:
-        """Call *hear* whenever there is something to read on *line*."""
-        self._selector.register(line, selectors.EVENT_READ, hear)
+    def connect(self, line: socket.socket, hear: Callable[[], None], speak: Callable[[], object]) -> None:
+        """Call *hear* whenever there is something to read on *line*, and *speak* as `attend` says."""
+        self._selector.register(line, selectors.EVENT_READ, (hear, speak))
+
+    def attend(self, line: socket.socket, *, to_speak: bool) -> None:
+        """Say whether to call *speak* when *line* has room. While there is nothing to say, it would have no end."""
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if to_speak else 0)
+        key = self._selector.get_key(line)
+        if key.events != events:
+            self._selector.modify(line, events, key.data)
 
     def disconnect(self, line: socket.socket) -> None:
         self._selector.unregister(line)
@@ -65,14 +72,19 @@ class Switchboard:
         pause = 0.0
         while not self._over.is_set():
             try:
-                for key, _ in self._selector.select(None if pause == math.inf else pause):
-                    key.data()
+                for key, events in self._selector.select(None if pause == math.inf else pause):
+                    hear, speak = key.data
+                    if events & selectors.EVENT_WRITE:
+                        speak()
+                    if events & selectors.EVENT_READ:
+                        hear()
                 while self._orders:
                     self._orders.popleft()()
                 pause = self._turn()
             except Exception:
                 log.exception("%s failed in a way that it should not; going on", self._thread.name)
                 self._over.wait(_PAUSE_AFTER_ERROR)
+                pause = 0.0  # the bell may have rung already for orders that are still to be carried out
         self._selector.close()
         self._bell.close()
         self._ear.close()

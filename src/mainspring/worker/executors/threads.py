@@ -6,25 +6,26 @@ handler, and no job waits behind a slow one while another thread is free.
 
 from __future__ import annotations
 
-import ctypes
-import sys
+import contextvars
+import logging
 import threading
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from mainspring import store
 from mainspring.clock import Clock
-from mainspring.errors import TimeExpired
 from mainspring.model.outcome import Outcome
-from mainspring.worker.execute import call, ending, success
-from mainspring.worker.executors.executor import Host
+from mainspring.worker.context import Context
+from mainspring.worker.execute import call, ending, success, untold
+from mainspring.worker.executors.executor import Host, take_all
+from mainspring.worker.executors.interruption import Interruption
 from mainspring.worker.held import Held
 from mainspring.worker.pace import Pace
 
-_STORE = str(Path(store.__file__).parent)
-_PATIENCE = 100
+_PAUSE = 1.0
+"""Seconds after which another thread is tried, when the system would not give us one."""
+
+log = logging.getLogger("mainspring.worker")
 
 
 class ThreadExecutor:
@@ -40,7 +41,10 @@ class ThreadExecutor:
         self._parkers = 0
         self._threads: set[_Thread] = set()
         self._low = 0
+        self._start_after = 0.0
         self._closing = False
+        # Copied for each job, so that none finds context variables as another has left them: cheaper than a new one.
+        self._untouched = contextvars.Context()
 
     @property
     def room(self) -> int:
@@ -59,13 +63,7 @@ class ThreadExecutor:
         self._rouse()
 
     def take_back(self) -> list[Held]:
-        taken: list[Held] = []
-        while self._queue:
-            try:
-                taken.append(self._queue.pop())
-            except IndexError:
-                break  # a thread was quicker
-        return taken
+        return take_all(self._queue)
 
     def abandon(self, held: Held) -> None:
         for thread in list(self._threads):
@@ -85,10 +83,24 @@ class ThreadExecutor:
         with self._parked:
             if self._parkers:
                 self._parked.notify()
-            elif len(self._threads) < self._slots:
-                thread = _Thread()
-                threading.Thread(target=self._run, args=(thread,), name="mainspring-execute", daemon=True).start()
-                self._threads.add(thread)
+            elif len(self._threads) < self._slots and self._start_after <= self._clock.steady():
+                self._start_thread()
+
+    def _start_thread(self) -> None:
+        thread = _Thread()
+        self._threads.add(thread)  # first, for it may end before `start` returns
+        try:
+            threading.Thread(target=self._serve, args=(thread,), name="mainspring-execute", daemon=True).start()
+        except (RuntimeError, MemoryError) as error:  # must not reach a thread that has just taken a job
+            self._threads.discard(thread)
+            self._start_after = self._clock.steady() + _PAUSE
+            log.warning("can't start another thread, going on with %d: %s", len(self._threads), error)
+
+    def _serve(self, me: _Thread) -> None:
+        try:
+            self._run(me)
+        finally:
+            self._threads.discard(me)  # whatever has ended it, another may take its slot
 
     def _run(self, me: _Thread) -> None:
         begun = self._clock.steady()
@@ -103,7 +115,10 @@ class ThreadExecutor:
             if self._queue and (self._parkers or len(self._threads) < self._slots):
                 self._rouse()
             me.held = held
-            outcome = self._attempt(held)
+            try:
+                outcome = self._attempt(held)
+            except BaseException as error:  # noqa: BLE001 - a job that nobody reports would stay ours for ever
+                outcome = untold(held.task, error)
             me.held = None
             self._host.ended(held, outcome)
             ended = self._clock.steady()
@@ -128,21 +143,26 @@ class ThreadExecutor:
             held.check()
             self._host.charge(held)
             context = self._host.context(held) if task.context else None
-            result = call(task, held.job.payload, context) if task.timeout is None else self._timed(held, context)
+            if task.timeout is None:
+                result = self._untouched.copy().run(call, task, held.job.payload, context)
+            else:
+                result = self._timed(held, context)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the thread goes on
             return ending(task, error, held.stop)
         return success(task, result)
 
-    def _timed(self, held: Held, context: Any) -> Any:
+    def _timed(self, held: Held, context: Context | None) -> Any:
         """Call a handler that has a timeout; when that passes, an exception is raised in its midst."""
-        interruption = _Interruption(self._clock)
+        interruption = Interruption()
         held.interrupt = interruption.send
         self._host.watch.begin(held)
         try:
-            return call(held.task, held.job.payload, context)
+            return self._untouched.copy().run(call, held.task, held.job.payload, context)
         finally:
-            self._host.watch.end(held)
-            interruption.shut()
+            try:
+                interruption.shut()
+            finally:  # the exception may arrive in these very lines
+                self._host.watch.end(held)
 
 
 class _Thread:
@@ -153,47 +173,3 @@ class _Thread:
     def __init__(self) -> None:
         self.abandoned = False
         self.held: Held | None = None
-
-
-class _Interruption:
-    """One exception, sent into a thread from outside, at most.
-
-    It arrives between two steps of Python code, so not while the thread waits in a call to the system. Because it
-    is only one, it has arrived, or never will, by the time that `shut` is over.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._thread = threading.get_ident()
-        self._gate = threading.Lock()
-        self._sent = False
-
-    def send(self, stop: BaseException | None) -> None:
-        if isinstance(stop, TimeExpired) and not self._sent and self._gate.acquire(blocking=False):
-            # In the midst of the store it could leave a lock behind that all other threads wait for.
-            for _ in range(_PATIENCE):
-                if not _is_in_store(self._thread):
-                    self._sent = True
-                    _raise_in(self._thread, TimeExpired)
-                    break
-                self._clock.sleep(0.01)
-            self._gate.release()
-
-    def shut(self) -> None:
-        self._gate.acquire()  # for good
-        if self._sent:
-            _raise_in(self._thread, None)  # takes back what has not arrived
-
-
-def _is_in_store(thread: int) -> bool:
-    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way to see what another thread does
-    while frame is not None:
-        if frame.f_code.co_filename.startswith(_STORE):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
-    target = ctypes.py_object(kind) if kind is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), target)
