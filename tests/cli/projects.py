@@ -38,15 +38,16 @@ TASKS = """
 """
 
 UNSETTLED = """
-    import mainspring.node
     from mainspring import Mainspring
+    from mainspring.worker.worker import Worker
 
     app = Mainspring()
 
     @app.task
     def greet() -> None: ...
 
-    mainspring.node.Node.stop = lambda node: False
+    stop = Worker.stop
+    Worker.stop = lambda worker, grace: stop(worker, grace) and False
 """
 """An app whose workers do not get rid of what became of their jobs."""
 

@@ -256,7 +256,7 @@ def test_a_bad_value_in_the_environment_is_refused_and_its_variable_named(monkey
 
 
 def test_a_lease_that_is_too_short_is_refused(folder: Path) -> None:
-    assert_refused(mainspring("worker", "--app", "tasks", "--log-level", "error", "--lease", "1ms"), "lease", "100 ms")
+    assert_refused(mainspring("worker", "--app", "tasks", "--log-level", "error", "--lease", "1ms"), "lease", "100ms")
 
 
 def test_a_database_that_can_not_be_reached_is_named_in_one_sentence(tmp_path: Path, folder: Path) -> None:
