@@ -51,7 +51,7 @@ class Ears:
                 os.write(self._clapper, b"!")
 
     def wait(self, seconds: float) -> None:
-        """Wait for so long at most. After a write several short waits follow, until `seen` is called."""
+        """Wait for so long at most. After a write several short waits follow."""
         deaf, self._deaf = self._deaf, 0.0
         if deaf and self._ringing.poll(min(deaf, seconds) * 1000):
             _empty(self._bell)
@@ -63,8 +63,8 @@ class Ears:
                 self._echo, self._deaf = iter(_ECHO), _BREATH
 
     def seen(self) -> None:
-        """Take note that what was written could be seen."""
-        self._echo, self._deaf = iter(()), _REST
+        """Take note that something written could be seen. Not all of it, perhaps: the echo goes on."""
+        self._deaf = _REST
 
     def close(self) -> None:
         with self._open:
