@@ -38,6 +38,10 @@ def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
     def started(sent: float) -> None:
         latencies.append(time.monotonic() - sent)
 
+    @app.task
+    def due(when: float) -> None:
+        latencies.append(time.time() - when)
+
     return app, lambda: done, latencies
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SQLITE, POSTGRES = "store/sqlite/sql", "store/postgres/sql"
 SETTLE, CLAIM, CONTROL = (f"tests/conformance/test_{name}.py" for name in ("settle", "claim", "control"))
+FIRE = "tests/conformance/test_fire.py"
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
@@ -177,7 +178,7 @@ MUTANTS = [
     Mutant(
         "jobs become ready before their time",
         f"{POSTGRES}/sweep.sql",
-        " AND run_at <= (SELECT now FROM clock)",
+        " AND run_at <= (SELECT now + CAST(:ahead AS interval) FROM clock)",
         "",
         f"{PROMOTE}::test_a_job_is_promoted_at_its_time_and_not_before[postgres",
     ),
@@ -198,14 +199,14 @@ MUTANTS = [
     Mutant(
         "a replay begins with a fence that was used before",
         f"{POSTGRES}/control.sql",
-        "\n       fence, new_reason, error\nFROM gone",
-        "\n       0, new_reason, error\nFROM gone",
+        "\n       fence, new_reason, error, schedule, tick\nFROM gone",
+        "\n       0, new_reason, error, schedule, tick\nFROM gone",
         f"{CONTROL}::test_a_dead_job_lives_again_with_fresh_counters_and_a_growing_fence[postgres",
     ),
     Mutant(
         "a lost reply to an enqueue runs a finished job again",
         "store/enqueue.py",
-        "_known(runner, jobs) if runner.in_doubt else set()",
+        "known(runner, (job.id for job in jobs)) if runner.in_doubt else set()",
         "set()",
         f"{NETWORK}::test_an_enqueue_whose_reply_is_lost_does_not_run_a_finished_job_again",
     ),
@@ -284,7 +285,7 @@ MUTANTS = [
         "store/sqlite/writer.py",
         "self._waiting.extendleft(reversed(tried))",
         "[setattr(wanted, 'done', True) for wanted in tried]",
-        f"{TURNS}::test_one_whose_transaction_failed_for_the_sake_of_another_is_done_in_the_next",
+        f"{TURNS}::test_one_whose_transaction_failed_for_the_sake_of_another_is_done_by_itself",
     ),
     Mutant(
         "SQLite commits without waiting for the disk",
@@ -310,8 +311,8 @@ MUTANTS = [
     Mutant(
         "jobs may be cancelled by half",
         "store/control.py",
-        "db.transact(lambda tx: _decide_and_write(tx, ids, decide))",
-        "db.attempt(lambda tx: _decide_and_write(tx, ids, decide))",
+        "db.transact(lambda tx: decide_and_write(tx, ids, decide))",
+        "db.attempt(lambda tx: decide_and_write(tx, ids, decide))",
         f"{CONTROL}::test_a_cancel_that_fails_on_the_way_leaves_everything_as_it_was[postgres",
     ),
     Mutant(
@@ -625,8 +626,8 @@ MUTANTS = [
     Mutant(
         "SQLite forgets the progress of a finished job",
         f"{SQLITE}/settle.sql",
-        "\n       job.progress\n",
-        "\n       NULL\n",
+        "\n       job.progress, ",
+        "\n       NULL, ",
         f"{JOURNAL}::test_a_finished_job_keeps_its_progress_and_a_replayed_one_begins_anew[sqlite",
     ),
     Mutant(
@@ -667,7 +668,7 @@ MUTANTS = [
     Mutant(
         "nobody tells attempts that the lease is over",
         "worker/watch.py",
-        'self._session.lose("the database could not be reached in time", lease_until)',
+        "self._session.expire(lease_until)",
         "pass",
         "tests/worker/test_watch.py::test_all_that_is_held_is_told_when_the_lease_ends",
     ),
@@ -681,8 +682,8 @@ MUTANTS = [
     Mutant(
         "a worker claims jobs whose code it does not have",
         "worker/claim.py",
-        "self._store.claim(session, queue, limit, self._lane.tasks)",
-        "self._store.claim(session, queue, limit)",
+        "self._store.claim(session, queue, limit, self._lane.tasks, ",
+        "self._store.claim(session, queue, limit, None, ",
         f"{EXECUTE}::test_a_job_whose_task_nobody_knows_stays_ready_and_holds_nobody_up[sqlite",
     ),
     Mutant(
@@ -730,8 +731,8 @@ MUTANTS = [
     Mutant(
         "nothing is ever pruned",
         "scheduler/scheduler.py",
-        "return [self._promote, self._reap, self._prune]",
-        "return [self._promote, self._reap]",
+        "self._alert, self._prune]",
+        "self._alert]",
         "tests/scheduler/test_prune.py",
     ),
     Mutant(
@@ -810,6 +811,76 @@ MUTANTS = [
         "            self._gone(error)\n",
         "",
         "tests/cli/test_worker.py::test_a_worker_whose_file_was_deleted_ends",
+    ),
+    Mutant(
+        "a tick that has fired becomes a second job",
+        f"{SQLITE}/schedules.sql",
+        "WHERE mainspring_ticks.verdict IN (SELECT value FROM json_each(:replaceable))",
+        "WHERE TRUE",
+        f"{FIRE}::test_a_tick_that_is_on_record_never_becomes_a_second_job[sqlite",
+    ),
+    Mutant(
+        "the same on PostgreSQL",
+        f"{POSTGRES}/schedules.sql",
+        "WHERE tick.verdict = ANY (ARRAY(SELECT json_array_elements_text(CAST(:replaceable AS json))))",
+        "WHERE TRUE",
+        f"{FIRE}::test_a_tick_that_is_on_record_never_becomes_a_second_job[postgres",
+    ),
+    Mutant(
+        "a node that dies while it fires loses a tick",
+        "store/fire.py",
+        "db.transact(lambda tx: _fire(tx, node, new_ids, limit))",
+        "db.attempt(lambda tx: _fire(tx, node, new_ids, limit))",
+        f"{FIRE}::test_a_node_that_fails_while_it_fires_leaves_everything_as_it_was[postgres",
+    ),
+    Mutant(
+        "two nodes fire the same schedules",
+        f"{POSTGRES}/fire.sql",
+        "\nFOR UPDATE OF schedules SKIP LOCKED",
+        "",
+        f"{FIRE}::test_what_one_node_has_in_its_hands_another_leaves_alone",
+    ),
+    Mutant(
+        "a schedule fires before its tick",
+        f"{POSTGRES}/fire.sql",
+        "WHERE due_at <= (SELECT now FROM clock)",
+        "WHERE due_at IS NOT NULL",
+        f"{FIRE}::test_a_tick_becomes_one_job_at_its_time_and_not_before[postgres",
+    ),
+    Mutant(
+        "nobody tells a schedule that its job has ended",
+        "store/settle.py",
+        "topics = _follow(tx, settlements, settled)",
+        "topics: set[str] = set()",
+        f"{FIRE}::test_a_buffered_tick_fires_when_the_job_before_it_has_ended[sqlite",
+    ),
+    Mutant(
+        "a paused schedule goes on when its job ends",
+        f"{SQLITE}/fire.sql",
+        "WHEN awaits AND NOT paused THEN",
+        "WHEN awaits THEN",
+        f"{FIRE}::test_a_paused_schedule_does_not_go_on_when_its_job_ends[sqlite",
+    ),
+    Mutant(
+        "a job that is claimed ahead starts before its time",
+        "worker/claim.py",
+        "self._start(self._early.keep(taken))",
+        "self._start(taken)",
+        "tests/worker/test_early.py::test_what_was_claimed_ahead_waits_and_holds_nothing_up[sqlite",
+    ),
+    Mutant(
+        "what was claimed ahead is lost when the worker stops",
+        "worker/worker.py",
+        "self._give_back(claimer.take_back())",
+        "claimer.take_back()",
+        "tests/worker/test_early.py::test_a_worker_that_stops_gives_it_back[sqlite",
+    ),
+    Mutant(
+        "a time that happens twice fires twice",
+        "model/cron.py",
+        "    if here.fold:\n",
+        "    if False:\n",
+        "tests/unit/model/test_cron_oracle.py",
     ),
 ]
 

@@ -7,6 +7,7 @@ promote, fire, reap, release, alert and prune. Where they live:
     store/       everything that touches a database: making it happen
     app.py       the front door: what users write against
     worker/      claim, execute, settle, and the heartbeat beside them
+    schedules.py the schedules of an app
     scheduler/   the sweeps
     cli/         the `mainspring` command
 """
@@ -23,6 +24,7 @@ from mainspring.errors import (
     PauseRequested,
     ReplayRefused,
     ResultNotReady,
+    ScheduleNotFound,
     Stop,
     StoreError,
     StoreUnavailable,
@@ -33,6 +35,8 @@ from mainspring.errors import (
 from mainspring.model.job import JobState, Priority
 from mainspring.model.outcome import Snooze
 from mainspring.model.retry import Retry
+from mainspring.model.schedule import Misfire, Overlap
+from mainspring.model.trigger import after, at, cron, every
 from mainspring.worker.context import Context
 
 __version__ = "0.1.0.dev0"
@@ -48,11 +52,14 @@ __all__ = [
     "LeaseLost",
     "Mainspring",
     "MainspringError",
+    "Misfire",
+    "Overlap",
     "PauseRequested",
     "Priority",
     "ReplayRefused",
     "ResultNotReady",
     "Retry",
+    "ScheduleNotFound",
     "Snooze",
     "Stop",
     "StoreError",
@@ -61,4 +68,8 @@ __all__ = [
     "TimeExpired",
     "WorkerStopped",
     "__version__",
+    "after",
+    "at",
+    "cron",
+    "every",
 ]

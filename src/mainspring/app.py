@@ -13,9 +13,11 @@ from mainspring.clock import Clock
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState
-from mainspring.model.task import Registry, Task
+from mainspring.model.task import Registry
 from mainspring.model.text import shortened
+from mainspring.model.trigger import Trigger
 from mainspring.node import Node, NodeSettings, run_until_signalled
+from mainspring.schedules import ScheduleOptions, Schedules
 from mainspring.store.protocol import JobFilter
 from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
 from mainspring.twin import twin
@@ -23,6 +25,7 @@ from mainspring.worker.context import Context
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S", bound=TaskHandle[..., Any])
 
 DEFAULT_URL = "sqlite:///mainspring.db"
 
@@ -40,6 +43,7 @@ class Mainspring:
         """A *clock* takes the place of the database's own; it is meant for tests."""
         self.client = Client(url or os.environ.get("MAINSPRING_URL") or DEFAULT_URL, clock=clock)
         self.tasks = Registry()
+        self.schedules = Schedules(self.client, self.tasks)
 
     @overload
     def task(self, handler: Callable[Concatenate[Context, P], Awaitable[R]], /) -> TaskHandle[P, R]: ...
@@ -62,6 +66,19 @@ class Mainspring:
             return lambda handler: self._register(handler, policies)
         return self._register(handler, policies)
 
+    def schedule(
+        self,
+        trigger: Trigger,
+        *,
+        id: str | None = None,  # noqa: A002
+        **options: Unpack[ScheduleOptions],
+    ) -> Callable[[S], S]:
+        """Have a task enqueued when *trigger* says so. It stands above `@app.task`, any number of times.
+
+        Every worker of the app stores it as it starts. Its id is the name of the task unless given.
+        """
+        return lambda task: self.schedules.define(id, task, trigger, options)
+
     def enqueue(
         self,
         task: str,
@@ -74,8 +91,9 @@ class Mainspring:
         Its arguments are checked if the app knows the task. An app that has tasks knows them all; one that has none
         is a mere sender, and may name any.
         """
-        known = self.tasks.get(task) if len(self.tasks) else Task(name=task, handler=_sender)
-        return TaskHandle[..., Any](self.client, known).using(**wishes).enqueue(*args, **kwargs or {})
+        return (
+            TaskHandle[..., Any](self.client, self.tasks.to_send(task)).using(**wishes).enqueue(*args, **kwargs or {})
+        )
 
     aenqueue = twin(enqueue)
 
@@ -102,7 +120,7 @@ class Mainspring:
     @contextmanager
     def worker(self, **settings: Unpack[NodeSettings]) -> Iterator[Node]:
         """Work in the background of this process while the block lasts; it ends when what has started is settled."""
-        node = Node(self.client, self.tasks, settings)
+        node = Node(self.client, self.tasks, settings, self.schedules.sync)
         node.start()
         try:
             yield node
@@ -111,7 +129,7 @@ class Mainspring:
 
     def run_worker(self, **settings: Unpack[NodeSettings]) -> None:
         """Work until SIGTERM or SIGINT, and settle what has started; a second signal stops at once."""
-        run_until_signalled(Node(self.client, self.tasks, settings))
+        run_until_signalled(Node(self.client, self.tasks, settings, self.schedules.sync))
 
     def close(self) -> None:
         """Close the database. The app can be used again, which opens it again."""
@@ -138,10 +156,6 @@ class TaskDecorator(Protocol):
     def __call__(self, handler: Callable[P, Awaitable[R]], /) -> TaskHandle[P, R]: ...
     @overload
     def __call__(self, handler: Callable[P, R], /) -> TaskHandle[P, R]: ...
-
-
-def _sender(*args: object, **kwargs: object) -> Any:
-    """Stands for a handler that only workers know."""
 
 
 def _uuid(job_id: UUID | str) -> UUID:

@@ -4,10 +4,12 @@
     ├── InvalidValue (ValueError)        a caller's value
     │   ├── InvalidPayload               an argument or result that JSON can't carry
     │   ├── InvalidURL                   a database address
-    │   └── DuplicateTask                a second task of the same name
+    │   ├── DuplicateTask                a second task of the same name
+    │   └── DuplicateSchedule            a second schedule of the same id
     ├── NotFound (LookupError)           a missing thing
     │   ├── TaskNotFound
-    │   └── JobNotFound
+    │   ├── JobNotFound
+    │   └── ScheduleNotFound
     ├── IllegalMove                      a transition that the lifecycle does not allow
     ├── Snooze                           raised by a handler that wants to be run again later (model/outcome.py)
     ├── JobFailed                        a result that will never come
@@ -70,6 +72,13 @@ class DuplicateTask(InvalidValue):
         super().__init__(f"a task named {name!r} exists already; give one of the two another name=")
 
 
+class DuplicateSchedule(InvalidValue):
+    """A second schedule of the same id, in the same program."""
+
+    def __init__(self, schedule_id: str) -> None:
+        super().__init__(f"a schedule with the id {schedule_id!r} is defined already; give one of the two another id=")
+
+
 class NotFound(MainspringError, LookupError):
     """A thing that was named does not exist."""
 
@@ -86,6 +95,13 @@ class JobNotFound(NotFound):
 
     def __init__(self, job_id: object) -> None:
         super().__init__(f"no job has the id {job_id}; it may have been pruned")
+
+
+class ScheduleNotFound(NotFound):
+    """A schedule id that no stored schedule has."""
+
+    def __init__(self, schedule_id: str, known: Iterable[str]) -> None:
+        super().__init__(f"no schedule has the id {schedule_id!r}{did_you_mean(schedule_id, known)}")
 
 
 class IllegalMove(MainspringError):

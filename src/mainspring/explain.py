@@ -25,6 +25,24 @@ def explain(store: Store, job: Job) -> list[Reason]:
     if job.state is JobState.PAUSED:
         why = f" ({job.reason})" if job.reason else ""
         reasons.append(Reason("paused", f"it was paused{why}; resume it"))
-    if not any(session.alive for session in store.sessions()):
-        reasons.append(Reason("no_worker", "no worker is alive; start one with `mainspring worker`"))
+    reasons += _missing_worker(store, job)
     return reasons
+
+
+def _missing_worker(store: Store, job: Job) -> list[Reason]:
+    """Return why no worker that is alive would take *job*, if none would."""
+    alive = [session for session in store.sessions() if session.alive]
+    if not alive:
+        return [Reason("no_worker", "no worker is alive; start one with `mainspring worker`")]
+    if not any(job.task in session.tasks for session in alive):
+        known = "its code may not be deployed yet, or its name has changed"
+        return [Reason("unknown_task", f"no worker that is alive has a task named {job.task!r}; {known}")]
+    if not any(job.queue in session.queues for session in alive):
+        return [
+            Reason(
+                "unserved_queue", f"no worker that is alive serves queue {job.queue!r}; start one with -q {job.queue}"
+            )
+        ]
+    if not any(job.queue in session.queues and job.task in session.tasks for session in alive):
+        return [Reason("no_fit", f"no worker that is alive both serves queue {job.queue!r} and has task {job.task!r}")]
+    return []

@@ -44,8 +44,6 @@ from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from mainspring.model.text import shortened
 from mainspring.node import Node
-from mainspring.scheduler.prune import Pruner
-from mainspring.service import Loop
 from mainspring.store.protocol import JobFilter
 from mainspring.worker.context import Context
 
@@ -63,7 +61,6 @@ _KEPT = 100_000
 """Tasks whose status can still be asked after `stop`: some 20 MB."""
 
 _PAGE = 1_000
-_LAST_SWEEP = 5.0
 
 
 class TaskPriority(IntEnum):
@@ -160,13 +157,14 @@ class TaskScheduler:
         self._remove = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         self._app = Mainspring(f"sqlite:///{quote(str(Path(directory, 'tasks.db')))}?synchronous=normal")
         self._node = Node(
-            self._app.client, self._app.tasks, {"concurrency": num_workers, "lease": _LEASE, "grace": _CENTURY}
+            self._app.client,
+            self._app.tasks,
+            {"concurrency": num_workers, "lease": _LEASE, "grace": _CENTURY, "retention": _RETENTION},
         )
         self._unfinished = _Unfinished()
         # Held around every use of the database, so that none comes after it was removed; never while waiting for
         # tasks, which may call us.
         self._lock = threading.Lock()
-        self._prune: Loop | None = None  # until it has started
         self._stopping: threading.Thread | None = None
         self._kept: dict[UUID, TaskStatus] | None = None
 
@@ -174,10 +172,8 @@ class TaskScheduler:
         """Begin to run tasks; does nothing when it has begun already."""
         with self._lock:
             self._check_not_stopped("started again; make a new one")
-            if self._prune is None:
+            if self._node.worker is None:
                 self._node.start()
-                self._prune = Loop("prune", Pruner(self._app.client.store, _RETENTION))
-                self._prune.start()
 
     def submit(self, task: Task) -> str:
         """Have *task* run as soon as a worker is free, and return its id."""
@@ -299,10 +295,7 @@ class TaskScheduler:
 
     def _wind_up(self) -> None:
         try:
-            if self._prune is not None:
-                self._prune.end()
-                self._node.stop()
-                self._prune.join(_LAST_SWEEP)
+            self._node.stop()
         finally:
             with self._lock:
                 self._forget_all()

@@ -19,6 +19,7 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.journal import LogEntry
 from mainspring.model.payload import convert
 from mainspring.model.text import shortened
+from mainspring.store.journal import all_logs
 from mainspring.twin import twin
 
 R_co = TypeVar("R_co", covariant=True)
@@ -115,10 +116,7 @@ class JobHandle(Generic[R_co]):
 
     def logs(self) -> list[LogEntry]:
         """Return what its attempts have logged, oldest first."""
-        lines: list[LogEntry] = []
-        while page := self._client.store.logs(self.id, after=(lines[-1].fence, lines[-1].number) if lines else (0, 0)):
-            lines += page
-        return lines
+        return all_logs(self._client.store, self.id)
 
     def explain(self) -> list[Reason]:
         """Return every reason why it does not run, the first to lift first; nothing when it may run or has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import TypedDict
 from uuid import UUID
@@ -13,8 +13,9 @@ from mainspring.client import Client
 from mainspring.errors import InvalidValue, StoreGone, check_known
 from mainspring.model.duration import Duration, duration
 from mainspring.model.session import DEFAULT_LEASE
-from mainspring.model.task import Registry
+from mainspring.model.task import Registry, Task
 from mainspring.scheduler import Scheduler
+from mainspring.scheduler.prune import RETENTION, retention
 from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
 from mainspring.store.open import DEADLINE
@@ -33,15 +34,20 @@ class NodeSettings(TypedDict, total=False):
     queues: Mapping[str, int]
     lease: Duration
     grace: Duration
+    retention: Duration
 
 
 class Node:
     """A worker and a scheduler on the threads of this process."""
 
-    def __init__(self, client: Client, tasks: Registry, settings: NodeSettings) -> None:
+    def __init__(
+        self, client: Client, tasks: Registry, settings: NodeSettings, prepare: Callable[[], None] | None = None
+    ) -> None:
+        """*prepare* is called when the database can be used, before any work begins."""
         check_known(settings, NodeSettings)
         lease = duration(settings.get("lease", DEFAULT_LEASE), "lease")
         self._grace = duration(settings.get("grace", DEFAULT_GRACE), "grace").total_seconds()
+        self._retention = retention(settings.get("retention", RETENTION))
         self._settings = Settings(
             queues=settings.get("queues") or dict.fromkeys(sorted({task.queue for task in tasks}) or ["default"], 1),
             url=client.url,
@@ -50,6 +56,9 @@ class Node:
         )
         self._client = client
         self._tasks = tasks
+        self._prepare = prepare
+        self._told_queues = bool(settings.get("queues"))
+        self._unserved: set[str] = set()
         self._opened = ExitStack()
         self.worker: Worker | None = None
         self._stopping: Worker | None = None
@@ -66,7 +75,9 @@ class Node:
         """Begin to work, on threads of its own. One that can't leaves nothing open."""
         with ExitStack() as opened:
             store, beats = self._open_stores(opened)
-            scheduler = Scheduler(store)
+            if self._prepare is not None:
+                self._prepare()
+            scheduler = Scheduler(store, self._retention)
             opened.callback(scheduler.close, _LAST_SWEEPS)
             given = Surroundings(
                 store=store, beats=beats, new_id=self._new_id, heard=scheduler.heard, gone=self._lose_store
@@ -78,6 +89,7 @@ class Node:
             except BaseException:
                 worker.stop(0)
                 raise
+            opened.enter_context(self._tasks.followed_by(self._warn_of_late))
             self.worker, self._opened = worker, opened.pop_all()
 
     def stop(self) -> bool:
@@ -101,6 +113,17 @@ class Node:
         worker = self.worker or self._stopping
         if worker is not None:
             worker.stop_now()
+
+    def _warn_of_late(self, task: Task) -> None:
+        """Say so when *task* came too late for its queue to be served, unless it was said which queues to serve."""
+        if not self._told_queues and task.queue not in {*self.queues, *self._unserved}:
+            self._unserved.add(task.queue)
+            log.warning(
+                "the worker does not serve queue %s, because task %s was registered after it had started; "
+                "register it before, or tell the worker its queues",
+                task.queue,
+                task.name,
+            )
 
     def _lose_store(self, gone: StoreGone) -> None:
         log.error("can't go on: %s", gone)
@@ -138,6 +161,7 @@ def run_until_signalled(node: Node, *, again: bool = True) -> bool:
 
     def ask() -> None:
         if again and node.asked.is_set():
+            log.info("stopping at once: what still runs goes back to its queue")
             node.stop_now()
         node.asked.set()
 

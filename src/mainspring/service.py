@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterable
 
@@ -12,6 +14,11 @@ from mainspring.clock import SystemClock
 _PAUSE_AFTER_ERROR = 1.0
 
 log = logging.getLogger("mainspring")
+
+
+def node_name() -> str:
+    """Return what to call this process among those that share a database."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Loop:

@@ -385,3 +385,26 @@ def test_a_concurrency_that_makes_no_sense_is_refused(app: Mainspring, concurren
 def test_all_that_is_raised_on_purpose_has_one_base(app: Mainspring) -> None:
     with pytest.raises(MainspringError):
         app.task(retry=Retry(max_attempts=1))(greet).enqueue(name=object())  # type: ignore[arg-type]
+
+
+def test_a_job_that_no_worker_would_take_says_so(url: str) -> None:
+    app, stranger = Mainspring(url), Mainspring(url)
+
+    @app.task
+    def known() -> None: ...
+
+    @app.task(queue="mail")
+    def in_another_queue() -> None: ...
+
+    with app.worker(queues={"default": 1}):
+        told = [
+            [reason.code for reason in job.explain()]
+            for job in (
+                stranger.enqueue("unknown"),
+                in_another_queue.enqueue(),
+            )
+        ]
+
+    assert told == [["unknown_task"], ["unserved_queue"]]
+    stranger.close()
+    app.close()

@@ -181,6 +181,15 @@ def test_migrating_in_a_read_only_folder(name: str, read_only_folder: Path) -> N
     assert list(read_only_folder.iterdir()) == []
 
 
+def test_migrating_where_the_folder_of_the_folder_is_missing(tmp_path: Path) -> None:
+    missing = tmp_path / "mistyped"
+
+    done = mainspring("migrate", "--url", f"sqlite:///{missing}/data/jobs.db")
+
+    assert_refused(done, f"there is no {missing}; make it")
+    assert not missing.exists()
+
+
 def test_migrating_on_a_full_disk_leaves_no_table(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     set_up = SqliteFile._set_up
 

@@ -33,7 +33,7 @@ def test_a_sound_database_is_well(safe_url: str) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "✗" not in done.stdout
-    assert "version 1, up to date" in done.stdout
+    assert "version 2, up to date" in done.stdout
     assert done.stdout.endswith("All is well.\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -46,7 +46,7 @@ def test_programs_are_told_the_same_in_json(safe_url: str) -> None:
     assert told["ok"] is True
     assert told["database"]["kind"] in ("sqlite", "postgresql")
     assert told["database"]["version"][0].isdigit()
-    assert told["schema"] == {"version": 1, "needed": 1}
+    assert told["schema"] == {"version": 2, "needed": 2}
     assert told["durability"].startswith("survives a ")
     assert told["commit_ms"] > 0
     assert abs(told["clock_difference_ms"]) < 1000
@@ -94,7 +94,7 @@ def test_durability_is_that_which_the_address_asks_for(sqlite_url: str) -> None:
 
 
 def test_a_file_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
-    done = doctor("--url", f"sqlite:///{tmp_path}/deep/down/jobs.db")
+    done = doctor("--url", f"sqlite:///{tmp_path}/deep/jobs.db")
 
     assert done.returncode == 0
     assert "made on first use" in done.stdout
@@ -158,12 +158,12 @@ def test_a_database_that_is_newer_than_the_program_is_a_problem(url: str) -> Non
 
 def test_a_database_that_is_older_than_the_program_is_a_problem(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     migrated(url)
-    monkeypatch.setattr(diagnosis, "_known_version", lambda: 2)
+    monkeypatch.setattr(diagnosis, "_known_version", lambda: 3)
 
     done = doctor("--url", url)
 
     assert done.returncode == 1
-    assert "version 1, but 2 is needed" in done.stdout
+    assert "version 2, but 3 is needed" in done.stdout
     assert "run `mainspring migrate`" in " ".join(done.stdout.split())
 
 
@@ -195,6 +195,16 @@ def test_a_file_that_can_not_be_seen_is_a_problem(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "change its permissions" in " ".join(done.stdout.split())
+
+
+def test_a_file_whose_folder_would_not_be_made_is_a_problem(tmp_path: Path) -> None:
+    missing = tmp_path / "mistyped"
+
+    done = doctor("--url", f"sqlite:///{missing}/data/jobs.db", "--json")
+
+    assert done.returncode == 1
+    assert f"there is no {missing}; make it" in done.stdout
+    assert doctor("--url", f"sqlite:///{tmp_path}/data/jobs.db").returncode == 0
 
 
 def test_a_full_disk_is_a_problem(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,7 @@ def test_without_an_app_the_environment_names_the_database(sqlite_url: str, monk
         (["greet", "--kwargs", "[1]"], ["--kwargs", "JSON object", "'[1]'"]),
         (["greet", "--kwargs", "{x}"], ["--kwargs", "JSON object", "'{x}'"]),
         (["greet", "--priority", "hihg"], ["--priority", "did you mean 'high'?"]),
-        (["greet", "--priority", "101"], ["0 to 100", "'101'"]),
+        (["greet", "--priority", "101"], ["--priority", "0 to 100", "got: 101"]),
         (["greet", "--priority", "9" * 5_000], ["0 to 100", "'9999"]),
         (["greet", "[" * 5_000], ["64 levels of nesting", "'[[["]),
         (["greet", "--kwargs", '{"a":' * 5_000], ["64 levels of nesting"]),

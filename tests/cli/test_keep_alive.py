@@ -7,14 +7,8 @@ from typing import Any
 import pytest
 
 from mainspring.cli import supervisor as module
-from mainspring.cli.supervisor import HEALTHY, how_it_ended, keep_alive
+from mainspring.cli.supervisor import HEALTHY, keep_alive
 from tests.cli.stopping import Stopping
-
-
-def test_an_exit_code_is_told_in_words() -> None:
-    assert how_it_ended(3) == "ended with exit code 3"
-    assert how_it_ended(-9) == "was killed by SIGKILL"
-    assert how_it_ended(-63) == "was killed by signal 63"
 
 
 def pauses_after(lives: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:

@@ -38,7 +38,7 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
 
     named = re.findall(r"^│ (\w+) ", done.stdout, re.MULTILINE)
     assert done.returncode == 0
-    assert named == ["up", "worker", "scheduler", "enqueue", "jobs", "workers", "migrate", "doctor"]
+    assert named == ["up", "worker", "scheduler", "enqueue", "jobs", "schedules", "workers", "migrate", "doctor"]
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -46,8 +46,9 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
     ("command", "words"),
     [
         (["worker"], ["--app", "--queues", "--processes", "--lease", "--grace", "--reload", "MAINSPRING_GRACE"]),
-        (["up"], ["--app", "--reload", "MAINSPRING_APP"]),
-        (["scheduler"], ["--url", "MAINSPRING_URL"]),
+        (["worker"], ["--concurrency", "threads", "1,000", "coroutines", "cores", "MAINSPRING_RETENTION", "prune"]),
+        (["up"], ["--app", "--reload", "--retention", "MAINSPRING_APP"]),
+        (["scheduler"], ["--url", "MAINSPRING_URL", "--retention", "prune"]),
         (["enqueue"], ["TASK", "--kwargs", "--run-after", "--run-at", "--key"]),
         (["workers"], ["--json"]),
         (["jobs"], ["list", "show", "logs", "cancel", "pause", "resume", "replay"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from mainspring.app import Mainspring
 from mainspring.errors import InvalidValue
 from mainspring.model.job import JobState
 from mainspring.node import Node
-from mainspring.scheduler import Scheduler
+from mainspring.scheduler import Scheduler, prune
+from mainspring.testing import SettableClock, drain
 from mainspring.worker.context import Context
 from mainspring.worker.worker import Worker
 from tests.cli.program import PATIENCE, eventually
@@ -87,6 +89,27 @@ def test_a_stop_that_fails_closes_the_rest(
         node.stop()
 
     assert set(threading.enumerate()) <= others
+
+
+def test_a_node_keeps_finished_jobs_as_long_as_it_was_told(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prune, "FIRST", 0)
+    clock = SettableClock()
+    app = Mainspring(sqlite_url, clock=clock)
+    job = app.task(name="greet")(lambda: None).enqueue()
+    drain(app)
+    clock.advance("3d")
+
+    with app.worker(retention="1d"):
+        eventually(lambda: not app.client.store.get([job.id]))
+    app.close()
+
+
+@pytest.mark.parametrize(
+    ("retention", "words"), [(0, "longer than 0, such as 30d"), ("-1d", "a duration such as"), (-1, "between 0 and")]
+)
+def test_a_retention_that_makes_no_sense_is_refused(app: Mainspring, retention: Any, words: str) -> None:
+    with pytest.raises(InvalidValue, match=f"expected retention to be .*{words}"):
+        Node(app.client, app.tasks, {"retention": retention})
 
 
 def test_haste_that_was_asked_for_before_there_was_a_worker_is_remembered(app: Mainspring) -> None:

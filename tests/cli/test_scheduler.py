@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from mainspring.cli import scheduler as module
+from mainspring.errors import StoreError
 from mainspring.model.job import JobState
 from mainspring.model.session import NewSession
+from mainspring.store import Store
 from tests.cli.jobs import IDS, jobs_in
-from tests.cli.program import assert_refused, eventually, mainspring, running
+from tests.cli.program import assert_refused, eventually, in_process, mainspring, running
 from tests.cli.projects import jobs_at
 
 
@@ -42,11 +45,30 @@ def test_a_job_that_is_due_sooner_than_was_known_is_heard_of(url: str, tmp_path:
         eventually(lambda: jobs.get(job).state is JobState.READY)
 
 
+def test_the_scheduler_prunes_by_the_retention_that_it_was_told(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[timedelta] = []
+
+    def make(_: Store, retention: timedelta) -> None:
+        seen.append(retention)
+        raise StoreError("enough was seen")
+
+    monkeypatch.setattr(module, "Scheduler", make)
+
+    in_process("scheduler", "--url", sqlite_url, "--retention", "7d")
+    in_process("scheduler", "--url", sqlite_url)
+
+    assert seen == [timedelta(days=7), timedelta(days=30)]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--url", "nonsense"], ["sqlite:///mainspring.db"]),
         (["--log-level", "loud"], ["--log-level", "debug, info"]),
+        (["--retention", "0s"], ["retention", "longer than 0", "30d"]),
+        (["--retention", "a while"], ["--retention", "'a while'"]),
         (["--app", "tasks"], ["--app"]),
     ],
 )

@@ -103,7 +103,7 @@ def test_the_exit_code_tells_that_a_worker_could_not_settle_something(sqlite_url
         supervised.signal(signal.SIGTERM)
         assert supervised.end() == 1
 
-    assert supervised.output.count("ended with exit code 1 while it stopped") == 2
+    assert supervised.output.count("exited with code 1 while it stopped") == 2
 
 
 def test_a_second_signal_stops_all_at_once(sqlite_url: str, folder: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_worker_that_can_not_start_any_more_is_tried_again(sqlite_url: str, fo
         victim = pids(supervised, 2)[0]
         write(folder / "tasks.py", "1 / 0")
         os.kill(victim, signal.SIGKILL)
-        supervised.wait_for("ended with exit code 2; starting another in 1 s")
+        supervised.wait_for("exited with code 2; starting another in 1 s")
         write(folder / "tasks.py")
         pids(supervised, 3)
         supervised.signal(signal.SIGTERM)
@@ -245,6 +245,6 @@ def test_a_worker_that_dies_is_missed_though_its_line_is_open(sqlite_url: str, h
 
 def test_a_reloading_worker_that_dies_is_missed_though_its_line_is_open(sqlite_url: str, heir: Path) -> None:
     with running("worker", "--app", "tasks", "--url", sqlite_url, "--reload", folder=heir) as supervised:
-        supervised.wait_for("the worker ended with exit code 3; waiting for its code to change")
+        supervised.wait_for("the worker exited with code 3; waiting for its code to change")
         supervised.signal(signal.SIGTERM)
         assert supervised.end() == 0

@@ -32,7 +32,8 @@ def test_up_without_an_app_shows_one_that_works(folder: Path) -> None:
     assert "`mainspring up --app tasks:app`" in done.stderr
     (folder / "tasks.py").write_text(done.stdout)
     assert mainspring("enqueue", "greet", "Ada", "--app", "tasks:app", folder=folder).returncode == 0
-    with running("up", "--app", "tasks:app", folder=folder):
+    with running("up", "--app", "tasks:app", folder=folder) as up:
+        up.wait_for("1 task: greet")
         eventually(lambda: jobs_at(f"sqlite:///{folder}/mainspring.db")[0].result == '"Hello, Ada!"')
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mainspring.cli import worker as module
 from mainspring.model.job import JobState
 from tests.cli.program import assert_refused, eventually, in_process, mainspring, running
 from tests.cli.projects import UNSETTLED, jobs_at, sessions_at, write
@@ -59,6 +60,7 @@ def test_the_second_signal_gives_running_jobs_back(sqlite_url: str, folder: Path
         worker.signal(signal.SIGINT)
         worker.wait_for("another signal stops at once")
         worker.signal(signal.SIGINT)
+        worker.wait_for("stopping at once: what still runs goes back to its queue")
         assert worker.end() == 0
 
     (job,) = jobs_at(sqlite_url)
@@ -228,6 +230,8 @@ def test_an_app_that_logs_in_its_own_way_keeps_it(sqlite_url: str, folder: Path)
         (["--app", "tasks", "--processes", "0"], ["--processes", "1"]),
         (["--app", "tasks", "--lease", "soon"], ["--lease", "30s", "'soon'"]),
         (["--app", "tasks", "--grace", "-1"], ["--grace", "'-1'"]),
+        (["--app", "tasks", "--retention", "-1d"], ["--retention", "'-1d'"]),
+        (["--app", "tasks", "--retention", "0"], ["retention", "longer than 0", "30d"]),
         (["--app", "tasks", "-q", "mail=none"], ["weight of queue 'mail'", "'none'"]),
         (["--app", "tasks", "-q", "mail=0"], ["weight of queue 'mail'", "'0'"]),
         (["--app", "tasks", "-q", f"mail={'9' * 5_000}"], ["weight of queue 'mail'", "1 to 999,999,999"]),
@@ -253,6 +257,29 @@ def test_a_bad_value_in_the_environment_is_refused_and_its_variable_named(monkey
     monkeypatch.setenv("MAINSPRING_CONCURRENCY", "many")
 
     assert_refused(in_process("worker", "--app", "tasks"), "MAINSPRING_CONCURRENCY")
+
+
+@pytest.mark.parametrize("command", [["worker", "--app", "tasks"], ["up", "--app", "tasks"], ["scheduler"]])
+def test_the_retention_can_come_from_the_environment(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAINSPRING_RETENTION", "never")
+
+    assert_refused(in_process(*command), "--retention", "10m", "'never'")
+
+
+def test_worker_processes_are_told_the_retention(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    class Recorder:
+        def __init__(self, command: list[str]) -> None:
+            commands.append(command)
+
+        def run(self, *_: object) -> int:
+            return 0
+
+    monkeypatch.setattr(module, "Supervisor", Recorder)
+
+    assert in_process("worker", "--app", "tasks", "--processes", "2", "--retention", "7d").returncode == 0
+    assert "--retention=7d" in commands[0]
 
 
 def test_a_lease_that_is_too_short_is_refused(folder: Path) -> None:

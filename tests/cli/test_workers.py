@@ -13,7 +13,9 @@ from tests.cli.program import eventually, in_process, mainspring
 
 def test_workers_are_listed_with_whether_they_are_alive(url: str) -> None:
     with jobs_in(url) as jobs:
-        lost = NewSession(id=IDS.next(), name="a-host-with-a-long-name.example.com:4321", lease=timedelta(0, 0.1))
+        lost = NewSession(
+            id=IDS.next(), name="a-host-with-a-long-name.example.com:4321", lease=timedelta(0, 0.1), queues=["mail"]
+        )
         jobs.store.open_session(lost)
         eventually(lambda: not jobs.store.sessions()[1].alive)
 
@@ -21,7 +23,7 @@ def test_workers_are_listed_with_whether_they_are_alive(url: str) -> None:
     told = json.loads(in_process("workers", "--url", url, "--json").stdout)
 
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["Worker", "State", "Started", "Last", "beat", "Lease", "Session"]
+    assert lines[0].split() == ["Worker", "State", "Queues", "Started", "Last", "beat", "Lease", "Session"]
     assert lines[1].startswith("host:1234")
     assert " alive " in lines[1]
     assert " lost " in lines[2]

@@ -39,7 +39,7 @@ from tests.support.databases import execute, make_newer
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import with_database
 
-LATEST = 1
+LATEST = 2
 ROOT = Path(__file__).parents[2]
 
 
@@ -82,7 +82,7 @@ def test_migrate_says_what_it_did(empty_url: str) -> None:
     store = open_store(empty_url, prepared=False)
 
     assert store.version() == 0
-    assert [(migration.number, migration.name) for migration in store.migrate()] == [(1, "kernel")]
+    assert [(migration.number, migration.name) for migration in store.migrate()] == [(1, "kernel"), (2, "schedules")]
     assert store.migrate() == []
     store.close()
 
@@ -91,7 +91,7 @@ def test_a_newer_database_is_refused(url: str) -> None:
     open_store(url).close()
     make_newer(url)
 
-    with pytest.raises(SchemaNewer, match="schema version 999, this mainspring knows only up to 1; upgrade"):
+    with pytest.raises(SchemaNewer, match="schema version 999, this mainspring knows only up to 2; upgrade"):
         open_store(url)
     store = open_store(url, prepared=False)
     with pytest.raises(SchemaNewer):
@@ -105,14 +105,14 @@ def test_an_older_database_is_refused_by_name_of_the_command(url: str, monkeypat
     known = load_migrations(f"mainspring.store.{dialect}")
     monkeypatch.setattr(
         f"mainspring.store.{dialect}.database.load_migrations",
-        lambda package: [*known, Migration(2, "next", "CREATE TABLE mainspring_next (id int)")],
+        lambda package: [*known, Migration(LATEST + 1, "next", "CREATE TABLE mainspring_next (id int)")],
     )
 
     with pytest.raises(SchemaOutdated, match="run `mainspring migrate`"):
         open_store(url)
     store = open_store(url, prepared=False)
     assert [migration.name for migration in store.migrate()] == ["next"]
-    assert store.version() == 2
+    assert store.version() == LATEST + 1
     store.close()
 
 
@@ -120,7 +120,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(url: str, monkeypatch: pyt
     open_store(url).close()
     dialect = "sqlite" if url.startswith("sqlite") else "postgres"
     known = load_migrations(f"mainspring.store.{dialect}")
-    broken = Migration(2, "broken", "CREATE TABLE mainspring_half (id int);\nSELECT nonsense FROM nowhere;")
+    broken = Migration(LATEST + 1, "broken", "CREATE TABLE mainspring_half (id int);\nSELECT nonsense FROM nowhere;")
     monkeypatch.setattr(f"mainspring.store.{dialect}.database.load_migrations", lambda package: [*known, broken])
     store = open_store(url, prepared=False)
 
@@ -194,6 +194,21 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     assert path.read_text().startswith("These are notes")
 
 
+def test_the_folder_of_a_new_file_is_made(tmp_path: Path) -> None:
+    open_store(f"sqlite:///{tmp_path}/data/jobs.db").close()
+
+    assert (tmp_path / "data" / "jobs.db").exists()
+
+
+def test_folders_are_not_made_for_a_path_that_is_rather_mistyped(tmp_path: Path) -> None:
+    missing = tmp_path / "mistyped"
+
+    with pytest.raises(StoreUnavailable, match=re.escape(f"there is no {missing}; make it")):
+        open_store(f"sqlite:///{missing}/data/jobs.db")
+
+    assert not missing.exists()
+
+
 def test_a_full_disk_refuses_the_write_whole_and_goes_on_afterwards(sqlite_url: str) -> None:
     store = open_store(sqlite_url)
     database = store._db
@@ -219,11 +234,11 @@ def test_a_write_transaction_on_sqlite_is_one_from_the_start(sqlite_url: str) ->
 
     def look_then_write(tx: object) -> None:
         with pytest.raises(StoreUnavailable, match=r"kept .* locked"):
-            hasty.run("promote", limit=1)
+            hasty.run("promote", limit=1, ahead=0)
 
     store._db.transact(look_then_write)
 
-    hasty.run("promote", limit=1)
+    hasty.run("promote", limit=1, ahead=0)
     hasty.close()
     store.close()
 

@@ -88,3 +88,18 @@ def test_a_sweeper_that_finds_everything_locked_does_not_come_back_at_once(
     assert promoted.next_due is not None
     assert promoted.next_due > timedelta(0)
     store.close()
+
+
+def test_a_job_may_be_promoted_ahead_and_counts_as_started_at_its_time(store: SqlStore, clock: SettableClock) -> None:
+    store.enqueue([new_job(delay=timedelta(seconds=n)) for n in (1, 2, 3)])
+
+    promoted = store.promote(ahead=timedelta(seconds=2))
+    session = opened_session(store)
+    assert store.claim(session, "default", 10) == []
+    early, later = store.claim(session, "default", 10, ahead=timedelta(seconds=2))
+
+    assert (promoted.count, promoted.next_due) == (2, timedelta(seconds=1))
+    assert (
+        early.started_at == later.started_at == clock.now()
+    )  # when it was claimed: the rest of the time is waited for
+    assert stored(store, early.id).started_at == early.run_at == clock.now() + timedelta(seconds=1)

@@ -170,7 +170,7 @@ if child:
 try:
     open_store({sqlite_url!r})
 except StoreError as error:
-    os._exit(0 if "close it before" in str(error) else 3)
+    os._exit(0 if "call app.close() before the fork" in str(error) else 3)
 os._exit(4)
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=os.environ, cwd=Path(__file__).parents[2])

@@ -17,6 +17,7 @@ from mainspring import Snooze, inprocess
 from mainspring.errors import InvalidValue, NotFound
 from mainspring.inprocess import SchedulerStopped, Task, TaskPriority, TaskScheduler, TaskStatus
 from mainspring.model.job import Job
+from mainspring.scheduler import prune
 from mainspring.store.open import sqlite_file
 from tests.support.databases import execute
 from tests.support.waiting import until
@@ -456,7 +457,9 @@ def test_nothing_of_a_finished_task_is_kept_in_memory(scheduler: TaskScheduler) 
     assert [scheduler.get_status(task_id) for task_id in ids] == [SUCCEEDED, FAILED, CANCELLED]
 
 
-def test_what_ended_days_ago_is_forgotten(scheduler: TaskScheduler) -> None:
+def test_what_ended_days_ago_is_forgotten(scheduler: TaskScheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prune, "FIRST", 0.01)
+    monkeypatch.setattr(prune, "EVERY", 0.01)
     old, young, waiting = Task("old", lambda: 1), Task("young", lambda: 1), Task("waiting", print)
     scheduler.start()
     scheduler.submit(old)
@@ -466,14 +469,7 @@ def test_what_ended_days_ago_is_forgotten(scheduler: TaskScheduler) -> None:
     execute(database, "UPDATE mainspring_jobs_done SET finished_at = finished_at - 2 * 86400 * 1000000")
     scheduler.submit(young)
     finished(young)
-    prune = scheduler._prune
-    assert prune is not None
-
-    def gone() -> bool:
-        prune.wake()
-        return execute(database, f"SELECT 1 FROM mainspring_jobs_done WHERE id = '{old.id}'") == []
-
-    until(gone)
+    until(lambda: execute(database, f"SELECT 1 FROM mainspring_jobs_done WHERE id = '{old.id}'") == [])
 
     with pytest.raises(NotFound):
         scheduler.get_status(old.id)

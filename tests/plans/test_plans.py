@@ -24,8 +24,10 @@ from mainspring.store import open_store, rows
 from mainspring.store.postgres.database import PLANNED_ANEW
 from mainspring.store.queries import Query, load_queries
 from mainspring.store.sql import SqlStore
+from mainspring.store.sqlite.runner import _plain
 from tests.support.factories import new_id, new_jobs, opened_session
 from tests.support.postgres import database
+from tests.support.schedules import new_schedule
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,11 @@ INDEX = {
     "lock_running": "jobs_pkey",
     "record_lines": "jobs_pkey",
     "record_progress": "jobs_pkey",
+    "unfinished_of": "jobs_schedule",
+    "lock_due_schedules": "schedules_due",
+    "next_fire": "schedules_due",
+    "move_schedules": "schedules_pkey",
+    "follow": "schedules_pkey",
 }
 """By query, which may be followed by what is special about the case."""
 
@@ -75,6 +82,10 @@ def parameters(name: str) -> dict[str, Any]:
         "progress": rows.document((job_id, 1, "{}") for job_id in ids[:20]),
         "job_id": ids[0],
         "age": 0,
+        "ahead": timedelta(milliseconds=50),
+        "schedules": rows.document(f"s{n}" for n in range(250)),
+        "positions": msgspec.json.encode({f"s{n}": (False, 0, 0, 1, None, False, False) for n in range(250)}).decode(),
+        "ended": msgspec.json.encode({f"s{n}": True for n in range(250)}).decode(),
         "fence": 1,
         "number": 1,
     }
@@ -92,6 +103,7 @@ def parameters(name: str) -> dict[str, Any]:
 def churn(store: SqlStore) -> None:
     """Leave many dead rows and dead index entries behind, and LIVE jobs in all states."""
     session = opened_session(store, lease=timedelta(hours=1))
+    store.put_schedules([new_schedule(f"s{n}") for n in range(20_000)])
     store.enqueue(new_jobs(20_000))
     while jobs := store.claim(session, "default", 2_000):
         store.settle([settle(job, Succeeded("1")) for job in jobs])
@@ -236,7 +248,7 @@ def churned_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sqlite_plan(path: Path, name: str) -> str:
     clock = SystemClock()
-    values = {key: str(value) if isinstance(value, uuid.UUID) else value for key, value in parameters(name).items()}
+    values = {key: _plain(value) for key, value in parameters(name).items()}
     values |= {"now": microseconds(clock.now()), "steady": timedelta(seconds=clock.steady()) // MICROSECOND}
     queries = load_queries("mainspring.store.sqlite")
     connection = sqlite3.connect(path)
@@ -262,9 +274,14 @@ def test_sqlite_uses_the_index(churned_sqlite: Path, name: str, index: str, anal
     plan = sqlite_plan(churned_sqlite, name)
 
     # SQLite names the index of a primary key after its table.
-    expected = "sqlite_autoindex_mainspring_jobs_1" if index == "jobs_pkey" else f"mainspring_{index}"
+    table, is_key = index.removesuffix("_pkey"), index.endswith("_pkey")
+    expected = f"sqlite_autoindex_mainspring_{table}_1" if is_key else f"mainspring_{index}"
     assert expected in plan, plan
-    scans = [line for line in plan.splitlines() if re.match(r"SCAN (job|mainspring_jobs)\b(?!.*INDEX)", line)]
+    scans = [
+        line
+        for line in plan.splitlines()
+        if re.match(r"SCAN (job|mainspring_jobs|mainspring_schedules)\b(?!.*INDEX)", line)
+    ]
     assert not scans, plan
 
 

@@ -160,7 +160,7 @@ class ReferenceStore:
         state = JobState.READY if due <= now else JobState.SCHEDULED
         self.jobs[new.id] = Job(
             new.id, new.task, new.queue, new.payload, new.priority, state, due, now, new.key,
-            0, 0, 0, None, None, None, None, None, None, None, None, None,
+            0, 0, 0, None, None, None, None, None, None, None, None, None, new.schedule, new.tick,
         )  # fmt: skip
         self.ranks[new.id] = _rank(new.priority, due) + position
         self.past[new.id] = []

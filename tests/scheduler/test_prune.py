@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -34,8 +34,8 @@ class FakeStore:
         return self._answers.pop(0)() if self._answers else 0
 
 
-def pruner(store: FakeStore, **age: Any) -> Pruner:
-    return Pruner(cast("Store", store), **age)
+def pruner(store: FakeStore, age: timedelta = RETENTION) -> Pruner:
+    return Pruner(cast("Store", store), age)
 
 
 def away() -> int:
@@ -48,14 +48,17 @@ def finished_job(store: SqlStore) -> UUID:
     return job.id
 
 
-def test_the_scheduler_removes_what_is_older_than_the_retention(store: SqlStore, clock: SettableClock) -> None:
+@pytest.mark.parametrize("settings", [{}, {"retention": timedelta(days=30)}, {"retention": timedelta(days=3)}])
+def test_the_scheduler_removes_what_is_older_than_the_retention(
+    settings: dict[str, timedelta], store: SqlStore, clock: SettableClock
+) -> None:
     unfinished = new_job(delay=timedelta(days=900))
     store.enqueue([unfinished])
     old = finished_job(store)
     clock.advance("2d")
     young = finished_job(store)
-    clock.advance(RETENTION - timedelta(days=1))
-    scheduler = Scheduler(store)
+    clock.advance(settings.get("retention", RETENTION) - timedelta(days=1))
+    scheduler = Scheduler(store, **settings)
 
     def gone() -> bool:
         scheduler._prune.wake()  # rather than to wait for its moment
@@ -69,15 +72,15 @@ def test_the_scheduler_removes_what_is_older_than_the_retention(store: SqlStore,
 
 
 def test_what_was_removed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    store = FakeStore(lambda: 0, lambda: 7)
-    prune = pruner(store, age=timedelta(days=3))
+    store = FakeStore(lambda: 0, lambda: 7, lambda: 1)
+    prune = pruner(store, timedelta(days=3))
 
     with caplog.at_level(logging.INFO):
-        for _ in range(3):
+        for _ in range(4):
             prune()
 
-    assert store.ages == [timedelta(days=3)] * 2
-    assert caplog.messages == ["pruned 7 jobs that finished more than 3 d ago"]
+    assert store.ages == [timedelta(days=3)] * 3
+    assert caplog.messages == [f"pruned {jobs} that finished more than 3 d ago" for jobs in ("7 jobs", "1 job")]
 
 
 def test_nodes_that_start_together_prune_at_moments_of_their_own() -> None:

@@ -71,6 +71,8 @@ def held_job(handler: Callable[[], Any], **policies: Any) -> Held:
         fence=1,
         session=uuid4(),
         started_at=now,
-        **dict.fromkeys(("wish", "reason", "error", "finished_at", "outcome", "result", "progress")),
+        **dict.fromkeys(
+            ("wish", "reason", "error", "finished_at", "outcome", "result", "progress", "schedule", "tick")
+        ),
     )
     return Held(job, Task(name="work", handler=handler, **policies))

@@ -177,6 +177,14 @@ def count(folder: str) -> int:
     return os.getpid()
 
 
+def watch_deadline(ctx: Context, folder: str) -> None:
+    """Write down the deadline, until it has moved."""
+    first = ctx.deadline
+    while ctx.deadline == first:
+        write(folder, "first", str(first))
+    write(folder, "moved", str(ctx.deadline))
+
+
 def hoard() -> None:
     """Take all the memory that there is, to the last bit."""
     kept = []

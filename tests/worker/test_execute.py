@@ -335,6 +335,30 @@ def test_a_task_that_is_registered_while_the_worker_runs_is_served(app: Mainspri
         assert late.enqueue().result(timeout=LONG) == 1
 
 
+def test_a_queue_that_came_too_late_to_be_served_is_named_once(
+    app: Mainspring, caplog: pytest.LogCaptureFixture
+) -> None:
+    with app.worker():
+        for name in ("late", "later"):
+            app.task(name=name, queue="mail")(print)
+        app.task(name="served")(print)
+    app.task(name="too_late", queue="other")(print)
+
+    assert [message for message in caplog.messages if "does not serve" in message] == [
+        "the worker does not serve queue mail, because task late was registered after it had started; "
+        "register it before, or tell the worker its queues"
+    ]
+
+
+def test_a_worker_that_was_told_its_queues_leaves_others_alone(
+    app: Mainspring, caplog: pytest.LogCaptureFixture
+) -> None:
+    with app.worker(queues={"default": 1}):
+        app.task(name="late", queue="mail")(print)
+
+    assert "does not serve" not in caplog.text
+
+
 def test_arguments_that_no_longer_fit_the_handler_are_a_failure(app: Mainspring, sender: Mainspring) -> None:
     job = sender.enqueue("greet", args=["not a number"])
 

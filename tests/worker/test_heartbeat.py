@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -34,10 +34,14 @@ class Rig:
         self.session = WorkerSession(store, clock, new_id, LEASE)
         self.gone: list[StoreGone] = []
         self.heartbeat = Heartbeat(store, self.session, clock, renewed=lambda: None, gone=self.gone.append)
+        self.watch = Watch(clock, self.session, abandon=lambda held: None)
         self.session.open()
 
     def beat(self) -> None:
         self.heartbeat._beat_patiently()
+
+    def look(self) -> float:
+        return self.watch._look()
 
     def hold(self) -> Held:
         self.store.enqueue([new_job()])
@@ -150,26 +154,90 @@ def test_a_session_that_was_given_up_for_dead_ends_its_attempts_and_begins_anew(
     rig.beat()
 
     assert isinstance(held.stop, LeaseLost)
+    assert "the database had ended the lease" in str(held.stop)
     assert rig.session.alive
     assert rig.session.id != before
 
 
-def test_the_watch_ends_all_attempts_when_no_beat_gets_through(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = rig.hold()
-    watch = Watch(rig.clock, rig.session, abandon=lambda held: None)
+def cut_off(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no beat and no new session through from now on."""
 
-    def away(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise StoreUnavailable("away")
 
-    monkeypatch.setattr(rig.store, "beat", away)
-    monkeypatch.setattr(rig.store, "open_session", away)
-    assert watch._look() > 0
+    monkeypatch.setattr(rig.store, "beat", fail)
+    monkeypatch.setattr(rig.store, "open_session", fail)
+
+
+def losses(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [message for message in caplog.messages if message.startswith("lost the lease")]
+
+
+def test_the_watch_ends_all_attempts_when_no_beat_gets_through(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = rig.hold()
+    cut_off(rig, monkeypatch)
+    assert rig.look() > 0
     assert held.stop is None
     for _ in range(3):
         rig.clock.advance("5s")
         rig.beat()
 
-    watch._look()
+    rig.look()
 
     assert isinstance(held.stop, LeaseLost)
     assert not rig.session.alive
+
+
+@pytest.mark.parametrize("first", [Rig.look, Rig.beat])
+def test_a_lease_that_no_beat_could_renew_is_lost_once_for_want_of_an_answer(
+    rig: Rig, first: Callable[[Rig], object], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = rig.hold()
+    cut_off(rig, monkeypatch)
+    for _ in range(2):
+        rig.clock.advance("5s")
+        rig.beat()
+    rig.clock.advance("5s")
+
+    first(rig)
+    for _ in range(3):  # the handler has not ended, and there is no new session
+        rig.beat()
+        rig.look()
+
+    assert losses(caplog) == ["lost the lease with 1 job in hand: the database did not answer in time"]
+    assert str(held.stop).endswith("another worker's by now: the database did not answer in time")
+
+
+@pytest.mark.parametrize("first", [Rig.look, Rig.beat])
+def test_a_lease_that_nobody_tried_to_renew_is_lost_once_because_the_process_stood_still(
+    rig: Rig, first: Callable[[Rig], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    held = [rig.hold(), rig.hold()]
+    rig.beat()
+    rig.clock.advance("1m")
+
+    first(rig)
+    rig.beat()
+    rig.look()
+
+    assert losses(caplog) == ["lost the lease with 2 jobs in hand: this process had stood still"]
+    assert all(isinstance(one.stop, LeaseLost) for one in held)
+    assert rig.session.alive
+
+
+def test_a_lease_that_ends_while_a_beat_is_under_way_is_lost_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.hold()
+    beat = rig.store.beat
+
+    def late(*args: Any) -> Any:
+        rig.clock.advance("1m")
+        rig.look()
+        return beat(*args)
+
+    monkeypatch.setattr(rig.store, "beat", late)
+    rig.beat()
+
+    assert losses(caplog) == ["lost the lease with 1 job in hand: the database did not answer in time"]
+    assert rig.session.alive

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from typing import Any
 import pytest
 
 from mainspring.errors import CancelRequested, PauseRequested, WorkerStopped
+from mainspring.handler import context_of
 from mainspring.model.outcome import Cancelled, Outcome, Paused, Returned, Succeeded, TimedOut
 from mainspring.model.task import Task
 from mainspring.store import open_store
 from mainspring.testing import SettableClock
 from mainspring.worker.executors import process, processes
+from mainspring.worker.executors.messages import TimeLeft, frame
 from mainspring.worker.executors.process import Process
 from mainspring.worker.executors.processes import ProcessExecutor
 from mainspring.worker.held import Held
@@ -29,7 +32,6 @@ from tests.worker import process_tasks
 from tests.worker.children import endless_to_import, read
 from tests.worker.hosts import ListHost
 
-NEVER_READY = "import signal; signal.pause()"
 MINUTE = 60.0
 
 
@@ -68,7 +70,7 @@ def executor(host: Host, clock: SettableClock, sqlite_url: str) -> Iterator[Proc
 @pytest.fixture
 def hold(sqlite_url: str) -> Callable[..., Held]:
     def hold(handler: Callable[..., Any], *args: object, timeout: timedelta | None = None) -> Held:
-        task = Task(name=handler.__name__, handler=handler, timeout=timeout)
+        task = Task(name=handler.__name__, handler=handler, context=context_of(handler), timeout=timeout)
         store = open_store(sqlite_url)
         job = claimed_job(store, task=task.name, payload=task.encode(*args))
         store.close()
@@ -85,6 +87,22 @@ def turn(executor: ProcessExecutor) -> None:
         done.wait()
 
 
+@contextmanager
+def none_starting() -> Iterator[None]:
+    """Let every process end before it has begun, while the block lasts."""
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(sys, "executable", "/bin/false")
+        yield
+
+
+@contextmanager
+def none_getting_ready() -> Iterator[None]:
+    """Let every process that is started while the block lasts do nothing, for ever."""
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(process, "_PROGRAM", "import signal; signal.pause()")
+        yield
+
+
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage().rpartition("; ")[2] for record in caplog.records if record.levelno == logging.WARNING]
 
@@ -97,13 +115,11 @@ def test_jobs_whose_processes_can_not_start_wait_longer_each_time_until_one_gets
     host: Host,
     hold: Callable[..., Held],
     clock: SettableClock,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     jobs = [hold(process_tasks.pid), hold(process_tasks.pid)]
 
-    with monkeypatch.context() as broken:
-        broken.setattr(sys, "executable", "/bin/false")
+    with none_starting():
         executor.put(jobs)
         turn(executor)
         for pause in (1, 2, 5, 10, 30, 30):
@@ -122,8 +138,7 @@ def test_jobs_whose_processes_can_not_start_wait_longer_each_time_until_one_gets
     assert all(isinstance(host.outcome(job), Succeeded) for job in jobs)
     assert executor.room == 2
 
-    with monkeypatch.context() as broken:
-        broken.setattr(sys, "executable", "/bin/false")
+    with none_starting():
         for child in executor._processes:
             child.kill()
         executor.put([again := hold(process_tasks.pid)])
@@ -139,12 +154,12 @@ def test_a_job_that_was_put_back_is_the_next_to_start_and_may_be_taken_back(
     hold: Callable[..., Held],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process, "_PROGRAM", NEVER_READY)
     collect, dead = Process.collect, threading.Event()
     monkeypatch.setattr(Process, "collect", lambda process: dead.is_set() and collect(process))
     jobs = [hold(process_tasks.pid) for _ in range(3)]
-    executor.put(jobs)
-    until(lambda: executor.waiting == 1)
+    with none_getting_ready():
+        executor.put(jobs)
+        until(lambda: executor.waiting == 1)
     for child in list(executor._processes):
         os.kill(child._popen.pid, signal.SIGKILL)
     until(lambda: all(child.over for child in executor._processes))
@@ -172,12 +187,11 @@ def test_a_job_whose_process_is_not_ready_yet_is_stopped_at_once(
     hold: Callable[..., Held],
     stop: BaseException,
     outcome: Outcome,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process, "_PROGRAM", NEVER_READY)
     waiting, stopped_before = hold(process_tasks.pid), hold(process_tasks.pid)
-    executor.put([waiting])
-    until(lambda: waiting.interrupt is not None)
+    with none_getting_ready():
+        executor.put([waiting])
+        until(lambda: waiting.interrupt is not None)
     waiting.end(stop)
     stopped_before.end(stop)
     executor.put([stopped_before])
@@ -191,12 +205,10 @@ def test_a_process_that_does_not_get_ready_is_given_up(
     host: Host,
     hold: Callable[..., Held],
     clock: SettableClock,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     job = hold(process_tasks.pid)
-    with monkeypatch.context() as broken:
-        broken.setattr(process, "_PROGRAM", NEVER_READY)
+    with none_getting_ready():
         executor.put([job])
         until(lambda: executor._processes)
         clock.advance(process.STARTING)
@@ -236,6 +248,38 @@ def test_after_a_pause_an_attempt_has_the_rest_of_its_time(
     outcome = host.outcome(job)
     assert isinstance(outcome, TimedOut)
     assert outcome.failure.message == "the attempt took longer than its timeout of 3600 s"
+
+
+def test_after_a_pause_a_handler_sees_the_deadline_that_it_has_then(
+    executor: ProcessExecutor,
+    host: Host,
+    hold: Callable[..., Held],
+    clock: SettableClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[bytes] = []
+    send = Process._send
+
+    def tell(process: Process, data: bytes) -> bool:
+        told.append(data)
+        return send(process, data)
+
+    monkeypatch.setattr(Process, "_send", tell)
+    job = hold(process_tasks.watch_deadline, str(tmp_path), timeout=timedelta(hours=1))
+    executor.put([job])
+    read(tmp_path / "first")
+    turn(executor)
+
+    clock.advance(40 * MINUTE)
+    job.end(PauseRequested("wait"))
+    until(lambda: job.frozen)
+    clock.advance(100 * MINUTE)
+    job.go_on()
+
+    assert isinstance(host.outcome(job), Succeeded)
+    assert told[-1] == frame(TimeLeft(20 * MINUTE))
+    assert read(tmp_path / "moved") != read(tmp_path / "first")
 
 
 @pytest.mark.parametrize(("timeout", "limit"), [(None, 60), (timedelta(seconds=1), 60), (timedelta(hours=1), 3600)])

@@ -465,7 +465,8 @@ def test_an_attempt_ends_when_the_lease_is_lost(app: Mainspring, tmp_path: Path)
         job = spin.enqueue(str(tmp_path))
         child = int(read(tmp_path / "started"))
         assert node.worker is not None
-        node.worker.session.lose("of a test")
+        session = node.worker.session
+        session.lose("of a test", session.until)
         until(lambda: is_dead(child))
 
     assert job.state is JobState.RUNNING

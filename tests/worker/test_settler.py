@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from typing import cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from mainspring.clock import SystemClock
 from mainspring.errors import StoreError, StoreFull, StoreUnavailable
 from mainspring.model.job import JobState
+from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.outcome import Succeeded
 from mainspring.model.task import Task
@@ -40,6 +41,9 @@ class Gate:
         if self.errors:
             raise self.errors.pop(0)
         return self._store.settle(settlements)
+
+    def record(self, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
+        raise StoreError("it has no room for words")
 
 
 @pytest.fixture
@@ -124,6 +128,16 @@ def test_one_that_can_not_be_stored_does_not_keep_the_others_from_it(
     assert settler.finish(60)
     states = {job_id: job.state for job_id, job in real_store.get([bad.job.id, good.job.id]).items()}
     assert states == {bad.job.id: JobState.FAILED, good.job.id: JobState.SUCCEEDED}
+
+
+def test_words_that_can_not_be_stored_are_given_up_and_mentioned(
+    settler: Settler, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in (1, 2):
+        settler.record(LogLine(job_id=uuid4(), fence=1, number=number, level="info", message="hello"))
+        settler.flush()
+
+    assert caplog.messages == ["what 1 job logged can't be stored: it has no room for words"] * 2
 
 
 def test_a_stale_settlement_is_dropped(real_store: SqlStore, gate: Gate, holding: Holding, settler: Settler) -> None:

@@ -137,7 +137,9 @@ def _from_outside(file: Path) -> Diagnosis | None:
         problem = f"the name {file.name[:20]}… is too long for a file; name another"
     elif kind is None:
         folder = next(parent for parent in file.parents if os.path.exists(parent))
-        if _writable(folder):
+        if folder not in file.parents[:2]:
+            problem = f"can't make the folder of {file}: there is no {file.parents[1]}; make it, or name another file"
+        elif _writable(folder):
             remark = "there is no such file yet; it is made on first use"
         else:
             problem = f"can't make {file}: {folder} is read-only or no folder; change its permissions or name another"

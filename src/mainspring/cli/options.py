@@ -8,6 +8,7 @@ import typer
 
 from mainspring.cli.values import LEVELS
 from mainspring.model.job import JobState
+from mainspring.scheduler.prune import RETENTION
 
 Url = Annotated[
     str,
@@ -47,6 +48,17 @@ LogLevel = Annotated[
         autocompletion=lambda: list(LEVELS),
     ),
 ]
+
+Retention = Annotated[
+    str,
+    typer.Option(
+        "--retention",
+        envvar="MAINSPRING_RETENTION",
+        metavar="LENGTH",
+        help="How long finished jobs are kept before they are pruned, by whole days.",
+    ),
+]
+DEFAULT_RETENTION = f"{RETENTION.days}d"
 
 State = Annotated[
     str | None,

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from mainspring.cli.apps import shown_path
-from mainspring.cli.supervisor import Child, Supervisor, how_it_ended
+from mainspring.cli.supervisor import Child, Supervisor
 from mainspring.clock import SystemClock, microseconds
+from mainspring.model.exit_code import how_it_ended
 
 _LOOK = 0.5
 _PAUSE = 5.0

@@ -6,18 +6,19 @@ import logging
 import math
 import threading
 from contextlib import closing
+from datetime import timedelta
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.log import log_to_stderr
-from mainspring.cli.options import LogLevel, Url
+from mainspring.cli.options import DEFAULT_RETENTION, LogLevel, Retention, Url
 from mainspring.cli.output import without_passwords
-from mainspring.cli.values import level
+from mainspring.cli.values import length, level
 from mainspring.errors import StoreError
-from mainspring.scheduler import Scheduler
+from mainspring.scheduler import Scheduler, prune
 from mainspring.service import Loop, close
 from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
-from mainspring.store.database import DUE
+from mainspring.store.database import DUE, FIRE
 
 _LISTEN = 5.0
 _LAST_SWEEPS = 20.0
@@ -26,23 +27,24 @@ _LAST_SWEEPS = 20.0
 log = logging.getLogger("mainspring.scheduler")
 
 
-def scheduler(url: Url = DEFAULT_URL, log_level: LogLevel = "info") -> None:
+def scheduler(url: Url = DEFAULT_URL, retention: Retention = DEFAULT_RETENTION, log_level: LogLevel = "info") -> None:
     """Run only the sweeps, which need no app.
 
-    They make jobs ready in time and take back those of dead workers. Every worker runs them too, and any
-    number may run at the same time.
+    They make jobs ready in time, take back those of dead workers, and prune those that finished long ago.
+    Every worker runs them too, and any number may run at the same time.
     """
+    kept = prune.retention(length(retention, "--retention"))
     log_to_stderr(level(log_level))
     stopped = threading.Event()
     with on_stop_signal(stopped.set), closing(open_store(url)) as store:
         log.info("sweeping database %s", without_passwords(url))
-        _sweep(store, stopped)
+        _sweep(store, stopped, kept)
     log.info("stopped")
 
 
-def _sweep(store: Store, stopped: threading.Event) -> None:
-    sweeps = Scheduler(store)
-    listener = store.listen({DUE})
+def _sweep(store: Store, stopped: threading.Event, retention: timedelta) -> None:
+    sweeps = Scheduler(store, retention)
+    listener = store.listen({DUE, FIRE})
 
     def hear() -> float:
         try:

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 
 from mainspring.cli.line import VARIABLE, SupervisorEnd
 from mainspring.clock import SystemClock
+from mainspring.model.exit_code import how_it_ended
 from mainspring.signals import on_stop_signal
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -206,13 +207,3 @@ def _start(command: Sequence[str], line: socket.socket, speaks: bool) -> subproc
         pass_fds=[line.fileno()],
         process_group=0,
     )
-
-
-def how_it_ended(code: int) -> str:
-    """Return in words what an exit code means."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"

@@ -12,7 +12,7 @@ import msgspec
 
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
-from mainspring.model.job import JobState, Priority, check_name
+from mainspring.model.job import JobState, check_name, priority_of
 from mainspring.model.payload import MAX_DEPTH
 from mainspring.model.text import shortened
 
@@ -61,16 +61,8 @@ def job_state(text: str) -> JobState:
 
 def priority(text: str) -> int:
     """Return the priority that *text* says, by number or by name."""
-    named = {one.name.lower(): int(one) for one in Priority}
-    if text.lower() in named:
-        return named[text.lower()]
     number = _whole_number(text)
-    if number is None or number > 100:
-        raise InvalidValue(
-            f"expected --priority to be a whole number from 0 to 100 or one of {', '.join(named)}, "
-            f"got: {shortened(text)}{did_you_mean(text, named)}"
-        )
-    return number
+    return priority_of(text if number is None else number, "--priority")
 
 
 def weights(texts: Iterable[str]) -> dict[str, int]:

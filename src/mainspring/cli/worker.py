@@ -15,13 +15,15 @@ from mainspring.cli.apps import find_place, load_app
 from mainspring.cli.leave import leave
 from mainspring.cli.line import WorkerEnd
 from mainspring.cli.log import log_to_stderr
-from mainspring.cli.options import AppName, AppUrl, LogLevel
+from mainspring.cli.options import DEFAULT_RETENTION, AppName, AppUrl, LogLevel, Retention
 from mainspring.cli.output import say, without_passwords
 from mainspring.cli.reload import run_reloading
 from mainspring.cli.supervisor import Supervisor, keep_alive
 from mainspring.cli.values import length, level, weights
 from mainspring.errors import InvalidValue
+from mainspring.model.text import counted
 from mainspring.node import DEFAULT_GRACE, Node, NodeSettings, run_until_signalled
+from mainspring.worker.worker import COROUTINES
 
 log = logging.getLogger("mainspring")
 
@@ -42,7 +44,8 @@ Concurrency = Annotated[
         "-c",
         envvar="MAINSPRING_CONCURRENCY",
         metavar="N",
-        help="How many jobs a process runs at a time.",
+        help="How many threads run jobs, in each process. Beside them run up to "
+        f"{COROUTINES:,} coroutines, and processes: N, or as many as there are cores if those are fewer.",
     ),
 ]
 Processes = Annotated[
@@ -97,6 +100,7 @@ class _Wanted:
     concurrency: int
     lease: str
     grace: str
+    retention: str
     url: str | None
     log_level: str
 
@@ -107,6 +111,7 @@ class _Wanted:
             f"--concurrency={self.concurrency}",
             f"--lease={self.lease}",
             f"--grace={self.grace}",
+            f"--retention={self.retention}",
             f"--log-level={self.log_level}",
             *(f"--queues={queues}" for queues in self.queues),
         ]
@@ -117,6 +122,7 @@ class _Wanted:
             "concurrency": self.concurrency,
             "lease": length(self.lease, "--lease"),
             "grace": length(self.grace, "--grace"),
+            "retention": length(self.retention, "--retention"),
         }
         queues = weights(self.queues)
         if queues:
@@ -135,13 +141,14 @@ def worker(  # noqa: PLR0913 - one parameter for each option
     processes: Processes = 1,
     lease: Lease = "15s",
     grace: Grace = DEFAULT_GRACE,
+    retention: Retention = DEFAULT_RETENTION,
     url: AppUrl = None,
     reload: Reload = False,
     log_level: LogLevel = "info",
 ) -> None:
     """Run the jobs of an app.
 
-    It also runs the sweeps that make jobs ready in time and take back those of dead workers.
+    It also runs the sweeps that make jobs ready in time, take back those of dead workers, and prune old ones.
     SIGTERM or Ctrl-C lets running jobs end; a second one stops at once.
 
     Exit code: 0 all that had started was settled, 1 it was not, 2 the worker could not start.
@@ -151,7 +158,14 @@ def worker(  # noqa: PLR0913 - one parameter for each option
     if reload and processes > 1:
         raise InvalidValue(f"expected --reload with one process, got --processes {processes}")
     wanted = _Wanted(
-        app=app, queues=queues or [], concurrency=concurrency, lease=lease, grace=grace, url=url, log_level=log_level
+        app=app,
+        queues=queues or [],
+        concurrency=concurrency,
+        lease=lease,
+        grace=grace,
+        retention=retention,
+        url=url,
+        log_level=log_level,
     )
     _run(wanted, processes, reload)
 
@@ -162,6 +176,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
     concurrency: Concurrency = 8,
     lease: Lease = "15s",
     grace: Grace = DEFAULT_GRACE,
+    retention: Retention = DEFAULT_RETENTION,
     url: AppUrl = None,
     reload: Reload = False,
     log_level: LogLevel = "info",
@@ -176,7 +191,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
             "up needs an app; save the lines above as tasks.py for a start and run `mainspring up --app tasks:app`, "
             'then in another terminal `mainspring enqueue greet "Ada"`'
         )
-    worker(app, queues, concurrency, 1, lease, grace, url, reload, log_level)
+    worker(app, queues, concurrency, 1, lease, grace, retention, url, reload, log_level)
 
 
 def _run(wanted: _Wanted, processes: int, reload: bool) -> None:
@@ -216,7 +231,7 @@ class _ToldNode(Node):
     """A node that tells its supervisor, if it has one, once it works."""
 
     def __init__(self, app: Mainspring, settings: NodeSettings, line: WorkerEnd | None) -> None:
-        super().__init__(app.client, app.tasks, settings)
+        super().__init__(app.client, app.tasks, settings, app.schedules.sync)
         self._line = line
         if line is not None:
             line.at_once = self.stop_now
@@ -233,5 +248,5 @@ def _about(wanted: _Wanted, app: Mainspring, node: Node) -> str:
     tasks = sorted(task.name for task in app.tasks)
     return (
         f"app {wanted.app}, database {without_passwords(app.client.url)}, queues {', '.join(queues)}, "
-        f"concurrency {wanted.concurrency}, {len(tasks)} tasks: {', '.join(tasks)}"
+        f"concurrency {wanted.concurrency}, {counted(len(tasks), 'task')}: {', '.join(tasks)}"
     )

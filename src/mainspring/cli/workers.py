@@ -29,14 +29,15 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 
 def _show(sessions: list[Session], now: datetime) -> None:
-    table = listing("Worker", "State", "Started", "Last beat", "Lease", "Session")
+    table = listing("Worker", "State", "Queues", "Started", "Last beat", "Lease", "Session")
     table.columns[0].overflow = "fold"
-    for column in table.columns[1:]:
+    for column in table.columns[1:2] + table.columns[3:]:
         column.no_wrap = True
     for session in sessions:
         table.add_row(
             cell(session.name),
             Text("alive", "green") if session.alive else Text("lost", "bold red"),
+            cell(", ".join(session.queues)),
             cell(ago(session.started_at, now)),
             cell(ago(session.beat_at, now)),
             cell(span(session.lease)),
@@ -53,4 +54,6 @@ def _as_document(session: Session) -> dict[str, object]:
         "lease_seconds": session.lease.total_seconds(),
         "started_at": session.started_at.isoformat(),
         "beat_at": session.beat_at.isoformat(),
+        "queues": session.queues,
+        "tasks": session.tasks,
     }

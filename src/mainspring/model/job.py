@@ -79,6 +79,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: timedelta = timedelta(0)
     key: str | None = None
+    schedule: str | None = None  # the one that makes this job
+    tick: datetime | None = None  # of that schedule
 
     def __post_init__(self) -> None:
         _check_own(self.id, self.payload)
@@ -130,6 +132,8 @@ class Job(msgspec.Struct, frozen=True):
     outcome: str | None  # what the last attempt came to, where an attempt ended the job
     result: str | None  # as JSON
     progress: str | None  # how far it said last that it is, as JSON
+    schedule: str | None  # the one that made it
+    tick: datetime | None  # the nominal time for which it was made
 
     @property
     def failure(self) -> Failure | None:
@@ -160,23 +164,23 @@ def check_name(name: str, what: str) -> None:
         )
 
 
-def check_priority(priority: int) -> None:
+def check_priority(priority: int, name: str = "priority") -> None:
     """Refuse a priority that has no place in a queue."""
     if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= 100:
-        raise InvalidValue(f"expected priority to be a whole number from 0 to 100, got: {shortened(priority)}")
+        raise InvalidValue(f"expected {name} to be a whole number from 0 to 100, got: {shortened(priority)}")
 
 
-def priority_of(value: int | str) -> int:
+def priority_of(value: int | str, name: str = "priority") -> int:
     """Return the priority that *value* says, by number or by name."""
     if isinstance(value, str):
         if value.upper() not in Priority.__members__:
-            names = [name.lower() for name in Priority.__members__]
+            names = [member.lower() for member in Priority.__members__]
             raise InvalidValue(
-                f"expected priority to be a whole number from 0 to 100 or one of {', '.join(names)}, "
+                f"expected {name} to be a whole number from 0 to 100 or one of {', '.join(names)}, "
                 f"got: {shortened(value)}{did_you_mean(value.lower(), names)}"
             )
         return Priority[value.upper()]
-    check_priority(value)
+    check_priority(value, name)
     return value
 
 

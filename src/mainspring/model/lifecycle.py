@@ -71,6 +71,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     result: str | None = None
     failure: Failure | None = None
     reason: str | None = None
+    schedule: str | None = None  # the job's, which may wait for its end
 
     def __post_init__(self) -> None:
         if self.state not in MOVES[self.source]:
@@ -113,6 +114,7 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
                 losses=job.losses,
                 outcome=outcome.name,
                 result=result,
+                schedule=job.schedule,
             )
         case Failed(failure, retryable) | TimedOut(failure, retryable):
             if retryable and retry.allows(job.attempt):
@@ -185,7 +187,7 @@ class _Changes(TypedDict, total=False):
 def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     changes.setdefault("attempt", job.attempt)
     changes.setdefault("losses", job.losses)
-    return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, **changes)
+    return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
 
 
 def _lose(job: Job, losses: int, failure: Failure) -> Settlement:

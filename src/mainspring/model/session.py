@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -22,6 +22,8 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     name: str
     lease: timedelta = DEFAULT_LEASE
+    queues: Sequence[str] = ()
+    tasks: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "name", storable(self.name))
@@ -40,6 +42,8 @@ class Session(msgspec.Struct, frozen=True):
     started_at: datetime
     beat_at: datetime
     alive: bool
+    queues: tuple[str, ...]  # that it serves
+    tasks: tuple[str, ...]  # that it knew when it began
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -174,12 +175,17 @@ def _convert(parameter: inspect.Parameter, value: Any, hint: Any) -> Any:
     return convert(value, hint, f"argument {parameter.name!r}")
 
 
+def _for_workers_to_know(*args: object, **kwargs: object) -> None:
+    """Stands for a handler that is not in this program."""
+
+
 class Registry:
     """The tasks that this program knows, by name."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
         self._by_executor: dict[Executor, dict[str, Task]] = {executor: {} for executor in Executor}
+        self._followers: list[Callable[[Task], None]] = []
 
     def add(self, task: Task) -> None:
         """Register *task*; a second task of the same name is an error."""
@@ -187,6 +193,17 @@ class Registry:
             raise DuplicateTask(task.name)
         self._tasks[task.name] = task
         self._by_executor[task.executor][task.name] = task
+        for tell in self._followers:
+            tell(task)
+
+    @contextmanager
+    def followed_by(self, tell: Callable[[Task], None]) -> Iterator[None]:
+        """Have *tell* called with every task that is registered while the block lasts."""
+        self._followers.append(tell)
+        try:
+            yield
+        finally:
+            self._followers.remove(tell)
 
     def run_by(self, executor: Executor) -> Mapping[str, Task]:
         """Return the tasks that *executor* runs, among them those that are registered later."""
@@ -198,6 +215,13 @@ class Registry:
             return self._tasks[name]
         except KeyError:
             raise TaskNotFound(name, self._tasks) from None
+
+    def to_send(self, name: str) -> Task:
+        """Return the task called *name*, for whoever enqueues it by name.
+
+        A program that has tasks knows them all; one that has none is a mere sender, and may name any.
+        """
+        return self.get(name) if self._tasks else Task(name=name, handler=_for_workers_to_know)
 
     def __len__(self) -> int:
         return len(self._tasks)

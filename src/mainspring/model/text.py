@@ -32,6 +32,11 @@ def check_document(text: str, what: str) -> None:
         )
 
 
+def counted(count: int, noun: str) -> str:
+    """Return so many of *noun*: `1 job`, `7 jobs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def shortened(value: object, limit: int = 60) -> str:
     """Return the repr of *value*, cut to *limit* characters, for use in a message."""
     try:

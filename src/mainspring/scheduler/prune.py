@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
-from mainspring.errors import StoreError
+from mainspring.errors import InvalidValue, StoreError
+from mainspring.model.duration import Duration, duration
+from mainspring.model.text import counted
 from mainspring.scheduler.log import log
 from mainspring.store import Store
 
 RETENTION = timedelta(days=30)
-"""How long finished jobs are kept: failed ones too, so it is also the time that a person has to replay them."""
+"""How long finished jobs are kept unless told otherwise: failed ones too, so that a person has time to replay them."""
 
 EVERY = 3600.0
 """Seconds between looks, more or less: whole days go, so there is something to find once a day."""
@@ -28,7 +30,7 @@ class Pruner:
     left to do.
     """
 
-    def __init__(self, store: Store, age: timedelta = RETENTION) -> None:
+    def __init__(self, store: Store, age: timedelta) -> None:
         self._store = store
         self._age = age
         self._waited = False
@@ -44,8 +46,18 @@ class Pruner:
             log.warning("can't prune, trying on: %s", error)
             return _jittered(_PAUSE_AFTER_ERROR)
         if pruned:
-            log.info("pruned %d jobs that finished more than %d d ago", pruned, self._age.days)
+            log.info(
+                "pruned %s that finished more than %g d ago", counted(pruned, "job"), self._age / timedelta(days=1)
+            )
         return _jittered(EVERY)
+
+
+def retention(wanted: Duration) -> timedelta:
+    """Return the length of time that *wanted* says, which must be one."""
+    kept = duration(wanted, "retention")
+    if not kept:
+        raise InvalidValue("expected retention to be a duration longer than 0, such as 30d, got: 0")
+    return kept
 
 
 def _jittered(seconds: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mainspring.errors import StoreError
+from mainspring.model.text import counted
 from mainspring.scheduler.log import log
 from mainspring.store import Store
 
@@ -18,5 +19,5 @@ def reap(store: Store) -> float:
         log.warning("can't reap, trying on: %s", error)
         return EVERY
     if reaped:
-        log.warning("took back %d jobs of workers that did not renew their lease", reaped)
+        log.warning("took back %s of workers that did not renew their lease", counted(reaped, "job"))
     return EVERY

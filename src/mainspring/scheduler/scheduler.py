@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 
+from mainspring.scheduler.alert import alert
+from mainspring.scheduler.fire import Firer
 from mainspring.scheduler.promote import promote
-from mainspring.scheduler.prune import Pruner
+from mainspring.scheduler.prune import RETENTION, Pruner
 from mainspring.scheduler.reap import reap
 from mainspring.service import Loop, close
 from mainspring.store import Store
-from mainspring.store.database import DUE
+from mainspring.store.database import DUE, FIRE
 
 
 class Scheduler:
     """Runs inside workers, or alone; any number of them at once, with no leader."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, retention: timedelta = RETENTION) -> None:
         self._promote = Loop("promote", lambda: promote(store))
+        self._fire = Loop("fire", Firer(store))
         self._reap = Loop("reap", lambda: reap(store))
-        self._prune = Loop("prune", Pruner(store))
+        self._alert = Loop("alert", lambda: alert(store))
+        self._prune = Loop("prune", Pruner(store, retention))
 
     def start(self) -> None:
         for loop in self._loops():
@@ -28,10 +33,12 @@ class Scheduler:
         """Take note of a wake. Called by any thread."""
         if DUE in topics:
             self._promote.wake()
+        if FIRE in topics:
+            self._fire.wake()
 
     def close(self, timeout: float) -> None:
         """End, and wait for a sweep that is under way, for *timeout* seconds at most."""
         close(self._loops(), timeout)
 
     def _loops(self) -> list[Loop]:
-        return [self._promote, self._reap, self._prune]
+        return [self._promote, self._fire, self._reap, self._alert, self._prune]

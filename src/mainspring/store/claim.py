@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 from operator import itemgetter
 from uuid import UUID
 
@@ -22,22 +23,24 @@ def charge(db: Database, job: Job) -> bool:
     return bool(db.run("charge", job_id=job.id, fence=job.fence, losses=job.losses + 1))
 
 
-def claim(db: Database, session: UUID, queue: str, limit: int, tasks: Collection[str] | None) -> list[Job]:
+def claim(
+    db: Database, session: UUID, queue: str, limit: int, tasks: Collection[str] | None, ahead: timedelta
+) -> list[Job]:
     """See `protocol.Claims.claim`."""
     if limit < 1 or (tasks is not None and not tasks):
         return []
     known = None if tasks is None else rows.document(tasks)
-    claimed = db.run("claim", session=session, queue=queue, limit=min(limit, MOST), tasks=known)
+    claimed = db.run("claim", session=session, queue=queue, limit=min(limit, MOST), tasks=known, ahead=ahead)
     # PostgreSQL promises no order for RETURNING.
     claimed.sort(key=_rank)
     # The query leaves out what is known here, and what a job that has just been claimed can't have.
     return [
         Job(
             job_id, task, queue, payload, priority, JobState.RUNNING, run_at, created_at, key, attempt, losses, fence,
-            session, started_at, None, reason, error, None, None, None, progress,
+            session, started_at, None, reason, error, None, None, None, progress, schedule, tick,
         )
         for (
             _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
-            started_at, reason, error, progress,
+            started_at, reason, error, progress, schedule, tick,
         ) in claimed
     ]  # fmt: skip

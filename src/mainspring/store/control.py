@@ -41,12 +41,13 @@ def replay(db: Database, ids: Collection[UUID], reason: str | None) -> dict[UUID
 
 
 def _control(db: Database, ids: Collection[UUID], decide: Decide) -> dict[UUID, JobState]:
-    topics = db.transact(lambda tx: _decide_and_write(tx, ids, decide))
+    topics = db.transact(lambda tx: decide_and_write(tx, ids, decide))
     db.wake(topics)
     return _states(db, ids)
 
 
-def _decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[str]:
+def decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[str]:
+    """Write in the transaction *tx* what *decide* says of each job that is alive; return the topics to wake."""
     answers = [decide(to_job(tuple(row)), now) for now, *row in tx.run("lock_live", ids=rows.ids(ids))]
     wishes = [answer for answer in answers if isinstance(answer, Asked)]
     if wishes:

@@ -14,6 +14,9 @@ T = TypeVar("T")
 DUE = "@due"
 """The wake topic of whoever waits for the next due time. Other topics are queue names, which can't begin with @."""
 
+FIRE = "@fire"
+"""The wake topic of whoever fires schedules: one of them may be due sooner than was known."""
+
 WISH = "@wish"
 """The wake topic of whoever runs jobs: a person wants something of one of them, or no longer wants it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import accumulate
 from uuid import UUID
@@ -25,7 +25,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     _check_distinct(jobs)
     pieces = chunks(jobs, _characters)
     if len(pieces) == 1:
-        refused = db.attempt(lambda runner: _insert(runner, jobs))
+        refused = db.attempt(lambda runner: insert(runner, jobs))
     else:
         refused = db.transact(lambda tx: _insert_in_pieces(tx, pieces))
     topics = {topic for job in jobs for topic in _topics(job)}
@@ -37,7 +37,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
     return [standing.get(job.id, job.id) for job in jobs]
 
 
-def _insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> list[NewJob]:
+def insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> list[NewJob]:
     """Store *jobs*, the first of which is number *first* of its batch; return those that were there or had no room."""
     if runner.in_doubt or any(job.key for job in jobs):
         return _insert_unless_taken(runner, jobs, first)
@@ -48,7 +48,7 @@ def _insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> list[NewJ
 
 def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> list[NewJob]:
     # After a lost reply the jobs may be stored, and may even have run and finished.
-    stored = _known(runner, jobs) if runner.in_doubt else set()
+    stored = known(runner, (job.id for job in jobs)) if runner.in_doubt else set()
     missing = [job for job in jobs if job.id not in stored]
     stored |= {job_id for (job_id,) in runner.run("enqueue_unless_taken", jobs=rows.new_jobs(missing), first=first)}
     return [job for job in jobs if job.id not in stored]
@@ -56,15 +56,16 @@ def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> 
 
 def _insert_in_pieces(tx: Runner, pieces: Sequence[Sequence[NewJob]]) -> list[NewJob]:
     firsts = accumulate(map(len, pieces), initial=0)
-    return [refused for piece, first in zip(pieces, firsts, strict=False) for refused in _insert(tx, piece, first)]
+    return [refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(tx, piece, first)]
 
 
 def _characters(job: NewJob) -> int:
     return len(job.payload)
 
 
-def _known(runner: Runner, jobs: Sequence[NewJob]) -> set[UUID]:
-    return {row[0] for row in runner.run("get", ids=rows.ids(job.id for job in jobs))}
+def known(runner: Runner, ids: Iterable[UUID]) -> set[UUID]:
+    """Return those of *ids* that jobs have, unfinished or finished."""
+    return {row[0] for row in runner.run("get", ids=rows.ids(ids))}
 
 
 def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
@@ -75,14 +76,14 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
     """
     standing: dict[UUID, UUID] = {}
     for _ in range(_ROUNDS):
-        known = db.attempt(partial(_known, jobs=refused))
+        stored = db.attempt(partial(known, ids=[job.id for job in refused]))
         holders: dict[str | None, UUID] = dict(db.read("holders", keys=rows.document(job.key for job in refused)))
         standing |= {job.id: holders[job.key] for job in refused if job.key in holders}
-        standing |= {job_id: job_id for job_id in known}
+        standing |= {job_id: job_id for job_id in stored}
         left = [job for job in refused if job.id not in standing]
         if not left:
             return standing
-        refused = db.attempt(partial(_insert, jobs=left))
+        refused = db.attempt(partial(insert, jobs=left))
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
 
 

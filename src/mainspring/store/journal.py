@@ -8,6 +8,7 @@ from uuid import UUID
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.store import rows
 from mainspring.store.database import Database, Runner
+from mainspring.store.protocol import Journals
 
 
 def record(db: Database, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
@@ -35,3 +36,11 @@ def logs(db: Database, job_id: UUID, after: tuple[int, int], limit: int) -> list
     """See `protocol.Journals.logs`."""
     fence, number = after
     return [LogEntry(*row) for row in db.read("logs", job_id=job_id, fence=fence, number=number, limit=limit)]
+
+
+def all_logs(store: Journals, job_id: UUID) -> list[LogEntry]:
+    """Return every line of a job, oldest first."""
+    lines: list[LogEntry] = []
+    while page := store.logs(job_id, after=(lines[-1].fence, lines[-1].number) if lines else (0, 0)):
+        lines += page
+    return lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -18,8 +18,13 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
+from mainspring.model.schedule import NewSchedule, Schedule
 from mainspring.model.session import Beat, NewSession, Session
+from mainspring.model.tick import TickRecord
 from mainspring.store.database import Listener, Migration, Probe
+
+AHEAD = timedelta(milliseconds=50)
+"""How long before its time a job is promoted and claimed, where it is to start on the dot."""
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +32,22 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
 
     count: int
     next_due: timedelta | None
+
+
+class Fired(msgspec.Struct, frozen=True, kw_only=True):
+    """How many schedules were looked at, how many jobs were made, and how long until the next is due."""
+
+    schedules: int
+    jobs: int
+    next_due: timedelta | None
+
+
+class Overdue(msgspec.Struct, frozen=True):
+    """A schedule that should have had a success by then, and the time that it had for it."""
+
+    schedule: str
+    expected_by: datetime
+    within: timedelta
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,12 +75,22 @@ class Enqueues(Protocol):
 class Claims(Protocol):
     """For workers: taking jobs."""
 
-    def claim(self, session: UUID, queue: str, limit: int, tasks: Collection[str] | None = None) -> list[Job]:
+    def claim(
+        self,
+        session: UUID,
+        queue: str,
+        limit: int,
+        tasks: Collection[str] | None = None,
+        ahead: timedelta = timedelta(0),
+    ) -> list[Job]:
         """Take up to *limit* ready jobs of *queue* for *session*, most urgent first, oldest first within a priority.
 
         Only jobs of *tasks* are taken, or of any when it is None; others stay ready, in their place. Each job gets a
         new, larger fence. No job is handed to two sessions. A session whose lease has ended gets nothing. A call takes
         no more than a few thousand, whatever the limit.
+
+        Those that are due within *ahead* are taken too, if `promote` has made them ready. Whoever takes them starts
+        them at their time, which is `run_at - started_at` from now by the database's clock.
         """
         ...
 
@@ -175,8 +206,19 @@ class Controls(Protocol):
 class Sweeps(Protocol):
     """For the loops that any number of nodes may run at the same time."""
 
-    def promote(self, limit: int = 1_000) -> Promoted:
-        """Make up to *limit* jobs ready whose time has come, and say when to come back."""
+    def promote(self, limit: int = 1_000, ahead: timedelta = timedelta(0)) -> Promoted:
+        """Make up to *limit* jobs ready whose time has come, or comes within *ahead*, and say when to come back."""
+        ...
+
+    def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:
+        """Make jobs of the ticks that are due, of up to *limit* schedules, and say when to come back.
+
+        Each tick is recorded in the transaction that makes its job, whatever becomes of it, and once only.
+        """
+        ...
+
+    def find_overdue(self) -> list[Overdue]:
+        """Return the schedules that have had no success for too long, each once until it has one."""
         ...
 
     def reap(self) -> int:
@@ -191,6 +233,52 @@ class Sweeps(Protocol):
 
         Attempts and log lines go by their own day.
         """
+        ...
+
+
+class Schedules(Protocol):
+    """For whoever makes schedules, and whoever wants to know what they did."""
+
+    def put_schedules(self, schedules: Sequence[NewSchedule]) -> None:
+        """Store *schedules*, all or none. One whose id is known is defined anew, and stays where it stands.
+
+        It goes on with its next tick, paused or not, unless another trigger, start or end says otherwise.
+        """
+        ...
+
+    def schedules(self, after: str = "", limit: int = 1_000) -> list[Schedule]:
+        """Return up to *limit* schedules in the order of their ids; pass the last one's id as *after* for more."""
+        ...
+
+    def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:
+        """Return the schedules with these ids; unknown ids are left out."""
+        ...
+
+    def pause_schedules(self, ids: Collection[str]) -> set[str]:
+        """Hold schedules until they are resumed; return the ids that are known. Jobs that they made go on."""
+        ...
+
+    def resume_schedules(self, ids: Collection[str], node: str) -> set[str]:
+        """Let schedules go on with their next tick; return the ids that are known. What has passed is skipped."""
+        ...
+
+    def remove_schedules(self, ids: Collection[str]) -> set[str]:
+        """Remove schedules; return the ids that were known. Their jobs and their history stay."""
+        ...
+
+    def trigger_schedule(self, schedule_id: str, job_id: UUID, node: str) -> bool:
+        """Make a job of a schedule out of turn, whether it is paused or not; return False when it is not known."""
+        ...
+
+    def backfill(self, schedule_id: str, ticks: Mapping[datetime, UUID], node: str) -> list[UUID]:
+        """Make jobs of past ticks, with these ids, and return those that were made.
+
+        A tick that is a job already is left alone, and so are all when the schedule is not known.
+        """
+        ...
+
+    def ticks(self, schedule_id: str, before: datetime | None = None, limit: int = 50) -> list[TickRecord]:
+        """Return what became of ticks, the latest first; pass the last one's time as *before* for more."""
         ...
 
 
@@ -221,12 +309,13 @@ class Wakes(Protocol):
         """Return a listener for *topics*, of which any number may be mixed.
 
         The name of a queue is heard when jobs of that queue may have become ready, `database.DUE` when a job may have
-        become due sooner than was known, and `database.WISH` when a person wants something of a running job.
+        become due sooner than was known, `database.FIRE` when a schedule may have, and `database.WISH` when a person
+        wants something of a running job.
         """
         ...
 
 
-class Store(Enqueues, Claims, Settles, Journals, Sessions, Controls, Sweeps, Inspects, Wakes, Protocol):
+class Store(Enqueues, Claims, Settles, Journals, Sessions, Controls, Sweeps, Schedules, Inspects, Wakes, Protocol):
     """All of it, and the upkeep."""
 
     def migrate(self) -> list[Migration]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from mainspring.clock import MICROSECOND, microseconds
+from mainspring.model.firing import Position
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.model.schedule import Definition, NewSchedule, Origin, Schedule
+from mainspring.model.tick import Tick, Verdict
 from mainspring.store.database import Row
 
 Column = Sequence[Any]
@@ -23,11 +26,26 @@ _encoder = msgspec.json.Encoder()
 _STATES: Mapping[str, JobState] = {state.value: state for state in JobState}
 _WISHES: Mapping[str, Wish] = {wish.value: wish for wish in Wish}
 
+_VERDICTS: Mapping[str, Verdict] = {verdict.value: verdict for verdict in Verdict}
+_ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
+_definition = msgspec.json.Decoder(Definition)
+_names = msgspec.json.Decoder(tuple[str, ...])
+
 MODEL_CONVERTERS: dict[str, Converter] = {
     "state": lambda column: [_STATES.get(value) for value in column],
     "wish": lambda column: [_WISHES.get(value) for value in column],
+    "verdict": lambda column: [_VERDICTS[value] for value in column],
+    "origin": lambda column: [_ORIGINS[value] for value in column],
+    "definition": lambda column: [_definition.decode(value) for value in column],
+    **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
 }
 """By column name: what neither driver can know."""
+
+INSTANTS = (
+    *("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at", "until", "tick"),
+    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at"),
+)
+"""Columns that hold an instant, in any query."""
 
 
 def distinct(convert: Callable[[Any], Any]) -> Converter:
@@ -80,11 +98,69 @@ def new_jobs(jobs: Iterable[NewJob]) -> str:
             job.payload,
             job.priority,
             job.key,
-            None if job.run_at is None else microseconds(job.run_at),
+            _instant(job.run_at),
             job.delay // MICROSECOND if job.delay else 0,
+            *((job.schedule, _instant(job.tick)) if job.schedule else ()),
         )
         for job in jobs
     )
+
+
+def new_schedules(given: Iterable[tuple[NewSchedule, Position]]) -> str:
+    """Return schedules as a document for the query `put_schedules`."""
+    return document(
+        (
+            schedule.id,
+            _encoder.encode(schedule.definition).decode(),
+            schedule.origin,
+            _microseconds(schedule.definition.expect_success_within),
+            _instant(position.tick_at),
+            _instant(position.due_at),
+            position.runs,
+            _instant(position.buffered_at),
+            position.awaits,
+        )
+        for schedule, position in given
+    )
+
+
+def positions(moved: Mapping[str, Position], *, paused: bool = False, anew: bool = False) -> str:
+    """Return where schedules stand as a document for the query `move_schedules`.
+
+    A success is expected as before, or, when they begin *anew*, from the next tick on.
+    """
+    return _encoder.encode(
+        {
+            schedule: (
+                paused,
+                _instant(position.tick_at),
+                _instant(position.due_at),
+                position.runs,
+                _instant(position.buffered_at),
+                position.awaits,
+                anew,
+            )
+            for schedule, position in moved.items()
+        }
+    ).decode()
+
+
+def ticks(recorded: Iterable[tuple[str, Tick, UUID | None]]) -> str:
+    """Return ticks, each with its schedule and the job that it is to become, for the query `keep_ticks`."""
+    return document(
+        (schedule, microseconds(tick.at), _instant(tick.until), tick.count, tick.verdict, tick.reason, job_id)
+        for schedule, tick, job_id in recorded
+    )
+
+
+def ended(schedules: Mapping[str, bool]) -> str:
+    """Return, for each schedule of which a job has ended, whether one has succeeded, for the query `follow`."""
+    return _encoder.encode(schedules).decode()
+
+
+def to_schedule(row: Row) -> Schedule:
+    """Return the schedule of a row whose columns are those of the fragment `schedule`."""
+    return Schedule(*row)
 
 
 def replays(decided: Iterable[Settlement]) -> str:
@@ -137,6 +213,10 @@ def _failure(settlement: Settlement) -> str | None:
 
 def _microseconds(length: timedelta | None) -> int | None:
     return None if length is None else length // MICROSECOND
+
+
+def _instant(instant: datetime | None) -> int | None:
+    return None if instant is None else microseconds(instant)
 
 
 def read_ids(document: str | None) -> set[UUID]:

@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from mainspring.model.session import Beat, NewSession, Session
+from mainspring.store import rows
 from mainspring.store.database import Database, Runner
 
 
 def open_session(db: Database, session: NewSession) -> None:
     """See `protocol.Sessions.open_session`."""
-    db.run("open_session", session=session.id, name=session.name, lease=session.lease)
+    db.run(
+        "open_session",
+        session=session.id,
+        name=session.name,
+        lease=session.lease,
+        queues=rows.document(session.queues),
+        tasks=rows.document(session.tasks),
+    )
 
 
 def beat(db: Database, session: UUID, holding: Mapping[UUID, int]) -> Beat:

@@ -15,7 +15,7 @@ from mainspring.model.lifecycle import Settlement
 from mainspring.model.outcome import Paused
 from mainspring.store import rows
 from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
-from mainspring.store.database import DUE, Database, Row, Runner
+from mainspring.store.database import DUE, FIRE, Database, Row, Runner
 from mainspring.store.rows import to_job
 
 
@@ -23,7 +23,7 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
     """See `protocol.Settles.settle`."""
     if not settlements:
         return set()
-    if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final:
+    if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final and not _schedules(settlements):
         ((ending, alike),) = endings.items()
         document = rows.endings(alike)
         if len(alike) <= MOST and len(document) <= MOST_CHARACTERS:
@@ -43,8 +43,9 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
                 settled |= _finish(tx, ending, piece, rows.endings(piece))
     # A job that is given twice is settled once; the database would refuse its second attempt under the same fence.
     again = list({settlement.job_id: settlement for settlement in settlements if not settlement.state.final}.values())
+    topics = _follow(tx, settlements, settled)
     if not again:
-        return settled, set()
+        return settled, topics
     moved = [
         row
         for piece in chunks(again, _characters)
@@ -52,8 +53,23 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     ]
     paused = {settlement.job_id for settlement in again if settlement.outcome == Paused.name}
     _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])
-    topics = {_topic(queue, state) for _, queue, state, _, _ in moved}
+    topics |= {_topic(queue, state) for _, queue, state, _, _ in moved}
     return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
+
+
+def _schedules(settlements: Sequence[Settlement]) -> list[str]:
+    return [settlement.schedule for settlement in settlements if settlement.schedule]
+
+
+def _follow(tx: Runner, settlements: Sequence[Settlement], ended: set[UUID]) -> set[str]:
+    """Let schedules know which of their jobs have ended: some wait for it. Return the topics to wake."""
+    succeeded: dict[str, bool] = {}
+    for settlement in settlements:
+        if settlement.schedule and settlement.job_id in ended:
+            success = settlement.state is JobState.SUCCEEDED
+            succeeded[settlement.schedule] = succeeded.get(settlement.schedule, False) or success
+    waited = tx.run("follow", ended=rows.ended(succeeded)) if succeeded else []
+    return {FIRE} if (True,) in waited else set()
 
 
 class _Ending(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +12,25 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
+from mainspring.model.schedule import NewSchedule, Schedule
 from mainspring.model.session import Beat, NewSession, Session
-from mainspring.store import claim, control, enqueue, inspect, journal, migrate, sessions, settle, sweep, transaction
+from mainspring.model.tick import TickRecord
+from mainspring.store import (
+    claim,
+    control,
+    enqueue,
+    fire,
+    inspect,
+    journal,
+    migrate,
+    schedules,
+    sessions,
+    settle,
+    sweep,
+    transaction,
+)
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import JobFilter, Promoted
+from mainspring.store.protocol import Fired, JobFilter, Overdue, Promoted
 
 
 class SqlStore:
@@ -27,8 +42,15 @@ class SqlStore:
     def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
         return enqueue.enqueue(self._db, jobs)
 
-    def claim(self, session: UUID, queue: str, limit: int, tasks: Collection[str] | None = None) -> list[Job]:
-        return claim.claim(self._db, session, queue, limit, tasks)
+    def claim(
+        self,
+        session: UUID,
+        queue: str,
+        limit: int,
+        tasks: Collection[str] | None = None,
+        ahead: timedelta = timedelta(0),
+    ) -> list[Job]:
+        return claim.claim(self._db, session, queue, limit, tasks, ahead)
 
     def charge(self, job: Job) -> bool:
         return claim.charge(self._db, job)
@@ -68,14 +90,47 @@ class SqlStore:
     def replay(self, ids: Collection[UUID], reason: str | None = None) -> dict[UUID, JobState]:
         return control.replay(self._db, ids, reason)
 
-    def promote(self, limit: int = 1_000) -> Promoted:
-        return sweep.promote(self._db, limit)
+    def promote(self, limit: int = 1_000, ahead: timedelta = timedelta(0)) -> Promoted:
+        return sweep.promote(self._db, limit, ahead)
+
+    def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:
+        return fire.fire(self._db, node, new_ids, limit)
+
+    def find_overdue(self) -> list[Overdue]:
+        return fire.find_overdue(self._db)
 
     def reap(self) -> int:
         return sweep.reap(self._db)
 
     def prune(self, age: timedelta) -> int:
         return sweep.prune(self._db, age)
+
+    def put_schedules(self, given: Sequence[NewSchedule]) -> None:
+        schedules.put(self._db, given)
+
+    def schedules(self, after: str = "", limit: int = 1_000) -> list[Schedule]:
+        return schedules.page(self._db, after, limit)
+
+    def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:
+        return schedules.get(self._db, ids)
+
+    def pause_schedules(self, ids: Collection[str]) -> set[str]:
+        return schedules.pause(self._db, ids)
+
+    def resume_schedules(self, ids: Collection[str], node: str) -> set[str]:
+        return schedules.resume(self._db, ids, node)
+
+    def remove_schedules(self, ids: Collection[str]) -> set[str]:
+        return schedules.remove(self._db, ids)
+
+    def trigger_schedule(self, schedule_id: str, job_id: UUID, node: str) -> bool:
+        return fire.trigger(self._db, schedule_id, job_id, node)
+
+    def backfill(self, schedule_id: str, ticks: Mapping[datetime, UUID], node: str) -> list[UUID]:
+        return fire.backfill(self._db, schedule_id, ticks, node)
+
+    def ticks(self, schedule_id: str, before: datetime | None = None, limit: int = 50) -> list[TickRecord]:
+        return schedules.ticks(self._db, schedule_id, before, limit)
 
     def get(self, ids: Collection[UUID]) -> dict[UUID, Job]:
         return inspect.get(self._db, ids)

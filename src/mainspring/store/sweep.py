@@ -18,12 +18,12 @@ REAP_BATCH = 500
 _LOCKED = timedelta(milliseconds=50)
 
 
-def promote(db: Database, limit: int) -> Promoted:
+def promote(db: Database, limit: int, ahead: timedelta) -> Promoted:
     """See `protocol.Sweeps.promote`."""
-    queues = [queue for (queue,) in db.run("promote", limit=max(0, limit))]
+    queues = [queue for (queue,) in db.run("promote", limit=max(0, limit), ahead=ahead)]
     db.wake(set(queues))
     due = db.read("next_due")
-    next_due = timedelta(microseconds=max(0, due[0][0])) if due else None
+    next_due = max(timedelta(0), timedelta(microseconds=due[0][0]) - ahead) if due else None
     if not queues and next_due == timedelta(0):
         next_due = _LOCKED  # what is due has somebody else's lock on it; to look again at once would be to spin
     return Promoted(count=len(queues), next_due=next_due)
@@ -77,6 +77,7 @@ def prune(db: Database, age: timedelta) -> int:
     pruned = _prune(db, "prune_jobs", age)
     _prune(db, "prune_attempts", age)
     _prune(db, "prune_logs", age)
+    _prune(db, "prune_ticks", age)
     return pruned
 
 

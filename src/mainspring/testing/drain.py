@@ -22,6 +22,8 @@ from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
 
+_NAME = "drain"
+
 _LEASE = timedelta(hours=1)
 """Longer than a test takes, because nobody renews it, yet not for ever: the job of a test that is killed comes back."""
 
@@ -40,10 +42,11 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
     test runner raises to end the test, is passed on. More than *limit* attempts are an AssertionError.
     """
     _check_loop(app)
+    app.schedules.sync()
     store = app.client.store
     (session,) = app.client.new_ids(1)
     lease = _LEASE if app.client.given_clock is None else _LEASE_ON_A_GIVEN_CLOCK
-    store.open_session(NewSession(id=session, name="drain", lease=lease))
+    store.open_session(NewSession(id=session, name=_NAME, lease=lease, tasks=[task.name for task in app.tasks]))
     ran: dict[UUID, None] = {}
     try:
         for number, job in enumerate(_due(app, session)):
@@ -67,6 +70,8 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
     found = True
     while found:
         found = False
+        while store.fire(_NAME, app.client.new_ids).schedules:
+            pass
         while store.promote().count:
             pass
         for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):

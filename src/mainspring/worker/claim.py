@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from mainspring.clock import Clock
 from mainspring.errors import StoreError, StoreGone
@@ -13,6 +15,8 @@ from mainspring.model.lifecycle import MAX_LOSSES
 from mainspring.model.task import Task
 from mainspring.service import Loop
 from mainspring.store import Store
+from mainspring.store.protocol import AHEAD
+from mainspring.worker.early import Early
 from mainspring.worker.executors.executor import Executor
 from mainspring.worker.executors.references import importable
 from mainspring.worker.held import Held
@@ -60,15 +64,22 @@ class Claimer:
         self._clock = clock
         self._give_back = give_back
         self._polled_at = clock.steady()
+        self._starting = threading.Lock()  # two threads do: the one that claims, and that of the early ones
         self._put = 0
         self._started = 0
+        self._early = Early(clock, self._start_early)
         self.loop = Loop("claim", self._claim)
+        self.loops = [self.loop, self._early.loop]
 
     def heard(self, topics: Iterable[str]) -> None:
         """Take note that these queues may have jobs. Called by any thread."""
         if self._lane.tasks:
             self._queues.heard(topics)
             self.loop.wake()
+
+    def take_back(self) -> list[Held]:
+        """Return what was claimed ahead of its time and has not started; it will not start any more."""
+        return self._early.take_back()
 
     def _claim(self) -> float:
         if self._clock.steady() - self._polled_at >= POLL:
@@ -98,17 +109,27 @@ class Claimer:
             return False
         queue, limit = turn
         session, begun = self._session.id, self._clock.steady()
-        jobs = self._store.claim(session, queue, limit, self._lane.tasks)
+        jobs = self._store.claim(session, queue, limit, self._lane.tasks, self._ahead())
         self._lane.pace.claim_took(self._clock.steady() - begun)
         self._queues.got(queue, limit, len(jobs))
         taken = [Held(job, self._lane.tasks[job.task]) for job in jobs]
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
         if self._session.alive and self._session.id == session and not self.loop.ending:
-            self._start(taken)
+            self._start(self._early.keep(taken))
         else:
             self._give_back(taken)  # if the database still knows us, they are ready again at once
         return True
+
+    def _ahead(self) -> timedelta:
+        """Return how long before their time jobs are claimed now: those that wait must not be too many."""
+        return AHEAD if len(self._early) < self._lane.pace.at_hand else timedelta(0)
+
+    def _start_early(self, due: list[Held]) -> None:
+        """Start what was claimed ahead and is due now; there may be others, for which there was no room."""
+        self._start(due)
+        self._queues.heard(self._queues.names)
+        self.loop.wake()
 
     def _start(self, taken: list[Held]) -> None:
         if not taken:
@@ -117,12 +138,14 @@ class Claimer:
         if suspects and self._lane.isolate is not None:
             self._lane.isolate.put(suspects)
             taken = [held for held in taken if held not in suspects]
-        self._lane.executor.put(taken)
-        self._put += len(taken)
+        with self._starting:
+            self._lane.executor.put(taken)
+            self._put += len(taken)
 
     def _return_stalled(self) -> None:
         """Give back what was taken ahead of jobs that have turned slow, so that another worker can start it."""
         self._lane.pace.stalled()
-        taken_back = self._lane.executor.take_back()
-        self._put -= len(taken_back)
+        with self._starting:
+            taken_back = self._lane.executor.take_back()
+            self._put -= len(taken_back)
         self._give_back(taken_back)

@@ -69,6 +69,11 @@ class Context:
         """The same in every attempt of this job, for outside systems that do a thing once for each key."""
         return str(self._job.id)
 
+    @property
+    def tick(self) -> datetime | None:
+        """The nominal time for which a schedule made this job, however late it runs; None if none did."""
+        return self._job.tick
+
     def check(self) -> None:
         """Raise if the attempt should end: the job was cancelled or paused, its time is up, or the lease is lost."""
         stop = self._attempt.stop()

@@ -55,22 +55,25 @@ class Heartbeat:
         return self._session.beat_every
 
     def _beat(self) -> None:
+        until = self._session.until
         if not self._session.alive:
-            self._session.lose("this process had stood still")
-            self._session.open()
-            self._renewed()
+            self._session.expire(until)
+            self._begin_anew()
             return
-        session, sent = self._session.id, self._clock.steady()
+        session, sent = self._session.id, self._session.beating()
         held = self._session.holding.by_id()
         beat = self._store.beat(session, {job_id: one.job.fence for job_id, one in held.items()})
         if not beat.alive:
-            self._session.lose("the database had ended the lease, perhaps because this process had stood still")
-            self._session.open()
-            self._renewed()
+            self._session.lose("the database had ended the lease, perhaps because this process had stood still", until)
+            self._begin_anew()
             return
         self._session.renewed(session, sent)
         self._hear(beat)
         self._give_back_strays(beat.strays)
+
+    def _begin_anew(self) -> None:
+        self._session.open()
+        self._renewed()
 
     def _hear(self, beat: Beat) -> None:
         holding = self._session.holding.by_id()

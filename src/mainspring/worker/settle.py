@@ -19,6 +19,7 @@ from mainspring.errors import LeaseLost, StoreFull, StoreReadOnly, StoreUnavaila
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.outcome import Failed
+from mainspring.model.text import counted
 from mainspring.service import Loop
 from mainspring.store import Store
 from mainspring.worker.failure import failure_of
@@ -134,7 +135,8 @@ class Settler:
         try:
             kept = self._patiently(lambda: self._store.record(lines, progress))
         except Exception as error:  # noqa: BLE001 - nor may what jobs say keep them from being settled
-            log.error("what %d jobs logged can't be stored: %s", len({entry.job_id for entry in entries}), error)  # noqa: TRY400
+            talkers = len({entry.job_id for entry in entries})
+            log.error("what %s logged can't be stored: %s", counted(talkers, "job"), error)  # noqa: TRY400
             return
         if kept is None:
             return

@@ -50,7 +50,7 @@ class Watch:
         lease_until = self._session.until
         now = self._clock.steady()
         if 0 < lease_until <= now:
-            self._session.lose("the database could not be reached in time", lease_until)
+            self._session.expire(lease_until)
             lease_until = self._session.until
         for held, watched in list(self._watched.items()):
             if watched.due <= now:

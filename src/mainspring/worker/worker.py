@@ -13,11 +13,10 @@ import logging
 import math
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from mainspring.clock import Clock, SystemClock
@@ -30,7 +29,8 @@ from mainspring.model.task import Executor as Kind
 from mainspring.model.task import Registry
 from mainspring.service import Loop, close
 from mainspring.store import Store
-from mainspring.store.database import DUE, WISH, Listener
+from mainspring.store.database import DUE, FIRE, WISH, Listener
+from mainspring.worker.attempt import LocalAttempt
 from mainspring.worker.claim import Claimer, Lane
 from mainspring.worker.context import Context
 from mainspring.worker.executors.coroutines import CoroutineExecutor
@@ -95,7 +95,7 @@ class Worker:
         self._clock: Clock = SystemClock()
         self._settings = settings
         self._others_heard = given.heard
-        self.session = WorkerSession(given.beats, self._clock, given.new_id, settings.lease)
+        self.session = WorkerSession(given.beats, self._clock, given.new_id, settings.lease, settings.queues, tasks)
         self._settler = Settler(given.store, self.session.holding, self._clock)
         self._watch = Watch(self._clock, self.session, self._abandon)
         self._heartbeat = Heartbeat(
@@ -112,7 +112,7 @@ class Worker:
         """Open a session and begin to work."""
         check_not_loading()
         self.session.open()
-        self._listener = self._store.listen({*self._settings.queues, DUE, WISH})
+        self._listener = self._store.listen({*self._settings.queues, DUE, FIRE, WISH})
         for loop in self._loops():
             loop.start()
         log.info("worker %s serves %s", self.session.name, ", ".join(self._settings.queues))
@@ -122,8 +122,11 @@ class Worker:
 
         What has not ended by then, or when `stop_now` is called, goes back to its queue.
         """
-        close([claimer.loop for claimer in self._claimers], _LAST_CLAIMS)
-        self._give_back([held for executor in self._executors() for held in executor.take_back()])
+        close([loop for claimer in self._claimers for loop in claimer.loops], _LAST_CLAIMS)
+        for claimer in self._claimers:
+            self._give_back(claimer.take_back())
+        for executor in self._executors():
+            self._give_back(executor.take_back())
         self._wait_for_running(self._clock.steady() + grace)
         self._interrupt_running()
         give_up = self._clock.steady() + _LAST_WRITES
@@ -151,7 +154,8 @@ class Worker:
 
     def context(self, held: Held) -> Context:
         timeout = held.task.timeout
-        return Context(held.job, _LocalAttempt(self, held), None if timeout is None else self._clock.now() + timeout)
+        attempt = LocalAttempt(self, self.session, self._store, held)
+        return Context(held.job, attempt, None if timeout is None else self._clock.now() + timeout)
 
     def charge(self, held: Held) -> None:
         if not held.job.losses:
@@ -192,9 +196,6 @@ class Worker:
         """Wait until what was recorded so far is written."""
         self._settler.flush()
 
-    def transaction(self, held: Held, result: str, lines: Sequence[LogLine]) -> AbstractContextManager[Any]:
-        return self._store.transaction(lambda: settle(held.job, Succeeded(result)), lines)
-
     def succeeded(self, held: Held) -> None:
         """Take note that the success of *held* is recorded already."""
         held.settled = held.succeeded = True
@@ -222,7 +223,7 @@ class Worker:
         return Claimer(self._store, self.session, lane, Queues(self._settings.queues), self._clock, self._give_back)
 
     def _loops(self) -> list[Loop]:
-        claims = [claimer.loop for claimer in self._claimers]
+        claims = [loop for claimer in self._claimers for loop in claimer.loops]
         return [self._settler.loop, self._heartbeat.loop, self._watch.loop, *claims, self._listen]
 
     def _close(self, give_up: float) -> None:
@@ -278,37 +279,3 @@ class Worker:
             self._clock.sleep(0.01)
         for held in self._running():
             self.ended(held, Returned())
-
-
-class _LocalAttempt:
-    """The worker's side of a context in the worker's own process."""
-
-    def __init__(self, worker: Worker, held: Held) -> None:
-        self._worker = worker
-        self._held = held
-        self._within: list[LogLine] | None = None
-        self._said_something = False
-
-    def stop(self) -> BaseException | None:
-        if self._held.stop is None and not self._worker.session.alive:
-            return LeaseLost(f"the lease under which job {self._held.job.id} ran has ended")
-        return self._held.stop
-
-    def record(self, entry: LogLine | Progress) -> None:
-        if self._within is None:
-            self._said_something = True
-            self._worker.record(entry)
-        elif isinstance(entry, LogLine):
-            self._within.append(entry)
-
-    @contextmanager
-    def transaction(self, result: str) -> Iterator[Any]:
-        if self._said_something:
-            self._worker.flush()  # the block may hold the only lock, and ends with a job that can't be written to
-        self._within = []
-        try:
-            with self._worker.transaction(self._held, result, self._within) as connection:
-                yield connection
-        finally:
-            self._within = None
-        self._worker.succeeded(self._held)

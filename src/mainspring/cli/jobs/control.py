@@ -18,6 +18,7 @@ from mainspring.cli.output import complain, counting, say, say_json
 from mainspring.cli.values import job_state
 from mainspring.errors import InvalidValue, JobNotFound
 from mainspring.model.job import Job, JobState, Wish
+from mainspring.model.text import counted
 from mainspring.store import Store
 from mainspring.store.protocol import JobFilter
 
@@ -260,8 +261,8 @@ def _matching(store: Store, call: _Call) -> Iterator[UUID]:
 
 def _confirmed(call: _Call, count: int) -> bool:
     if call.as_json or not sys.stdin.isatty():
-        raise InvalidValue(f"this would {call.action.verb} {_jobs(count)}; add --yes to do it")
-    return typer.confirm(f"{call.action.verb.capitalize()} {_jobs(count)}?", err=True)
+        raise InvalidValue(f"this would {call.action.verb} {counted(count, 'job')}; add --yes to do it")
+    return typer.confirm(f"{call.action.verb.capitalize()} {counted(count, 'job')}?", err=True)
 
 
 def _report(call: _Call, changed: int, found: int) -> None:
@@ -271,8 +272,4 @@ def _report(call: _Call, changed: int, found: int) -> None:
         say("No job is like that.")
     else:
         rest = "1 stayed as it was" if found - changed == 1 else f"{found - changed:,} stayed as they were"
-        say(f"{call.action.done.capitalize()} {_jobs(changed)}{f'; {rest}' if found > changed else ''}.")
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count:,} jobs"
+        say(f"{call.action.done.capitalize()} {counted(changed, 'job')}{f'; {rest}' if found > changed else ''}.")

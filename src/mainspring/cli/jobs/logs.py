@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from uuid import UUID
-
 from rich.table import Table
 
 from mainspring.app import DEFAULT_URL
@@ -15,7 +12,7 @@ from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import cell, say, say_json
 from mainspring.cli.times import local
 from mainspring.model.journal import LogEntry
-from mainspring.store import Store
+from mainspring.store.journal import all_logs
 
 _COLOURS = {"debug": "dim", "warning": "yellow", "error": "red", "critical": "bold red"}
 
@@ -24,7 +21,7 @@ def logs(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None
     """Print all that a job has logged, oldest first."""
     with existing(url) as store:
         job = find(store, job_id)
-        lines = list(_all_lines(store, job.id))
+        lines = all_logs(store, job.id)
     if as_json:
         say_json({"id": str(job.id), "lines": [line_document(line) for line in lines]})
         return
@@ -43,10 +40,3 @@ def log_table(lines: list[LogEntry]) -> Table:
     for line in lines:
         table.add_row(cell(local(line.at), "dim"), cell(line.level, _COLOURS.get(line.level, "")), cell(line.message))
     return table
-
-
-def _all_lines(store: Store, job_id: UUID) -> Iterator[LogEntry]:
-    last = (0, 0)
-    while page := store.logs(job_id, after=last):
-        yield from page
-        last = (page[-1].fence, page[-1].number)

@@ -38,18 +38,17 @@ from mainspring.store.postgres.errors import (
 )
 from mainspring.store.postgres.wake import PostgresListener, Waker
 from mainspring.store.queries import load_queries, to_percent_style
-from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_rows, distinct
+from mainspring.store.rows import INSTANTS, MODEL_CONVERTERS, Converter, convert_rows, distinct
 
 T = TypeVar("T")
 
 _PACKAGE = "mainspring.store.postgres"
 _CONNECTIONS = 4
 _MIGRATION_PATIENCE = 600.0
-_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at")
 _YEAR_2000 = microseconds(datetime(2000, 1, 1, tzinfo=UTC))
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
-    **dict.fromkeys(_INSTANTS, distinct(lambda since_2000: moment(_YEAR_2000 + since_2000))),
+    **dict.fromkeys(INSTANTS, distinct(lambda since_2000: moment(_YEAR_2000 + since_2000))),
 }
 
 PLANNED_ANEW = frozenset({"page", "record_lines", "logs"})

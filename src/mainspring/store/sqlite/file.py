@@ -45,7 +45,13 @@ class SqliteFile:
     def connect(self) -> sqlite3.Connection:
         """Return a new connection, which waits for a lock by itself."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Without its parents: where more than one folder is missing, the path is rather mistyped than new.
+            self.path.parent.mkdir(exist_ok=True)
+        except FileNotFoundError:
+            raise StoreUnavailable(
+                f"can't make the folder of {self.path}: there is no {self.path.parents[1]}; "
+                "make it yourself or name another file"
+            ) from None
         except OSError as error:
             raise StoreUnavailable(
                 f"can't make the folder of {self.path}: {error.strerror}; make it yourself or name another file"
@@ -119,4 +125,6 @@ def _check_not_forked(path: Path) -> None:
     remove the write-ahead log with the jobs that were enqueued here.
     """
     if any(pid != os.getpid() and known == path for pid, known in _open_files):
-        raise StoreError(f"{path} was open when this process was forked, so it can't be used here; close it before")
+        raise StoreError(
+            f"{path} was open when this process was forked, so it can't be used here; call app.close() before the fork"
+        )

@@ -13,15 +13,14 @@ import msgspec
 from mainspring.clock import MICROSECOND, microseconds, moment
 from mainspring.store.database import Row
 from mainspring.store.queries import Query
-from mainspring.store.rows import MODEL_CONVERTERS, Converter, convert_columns, convert_rows, distinct
+from mainspring.store.rows import INSTANTS, MODEL_CONVERTERS, Converter, convert_columns, convert_rows, distinct
 
-_INSTANTS = ("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "at")
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
     **dict.fromkeys(("id", "job_id", "session"), lambda column: msgspec.convert(column, list[UUID | None])),
-    **dict.fromkeys(_INSTANTS, distinct(moment)),
-    "lease": lambda column: [length * MICROSECOND for length in column],
-    "alive": lambda column: [bool(value) for value in column],
+    **dict.fromkeys(INSTANTS, distinct(moment)),
+    **dict.fromkeys(("lease", "success_in"), lambda column: [length * MICROSECOND for length in column]),
+    **dict.fromkeys(("alive", "paused", "awaits", "overdue"), lambda column: [bool(value) for value in column]),
 }
 
 _GATHERED: dict[str, tuple[str, list[str]]] = {}

@@ -128,12 +128,21 @@ class Writer:
             self._turn.release()
 
     def _do_some(self) -> None:
-        """Do what waits, in one transaction. If that fails, the caller hears of it, and the others try on their own."""
+        """Do what waits, in one transaction. If that fails, each is done by itself: nobody pays for another's work."""
         tried = [self._waiting.popleft()]
+        try:
+            self._do(tried, _SHARED)
+        except sqlite3.Error:
+            if len(tried) == 1:
+                raise
+            self._do([self._waiting.popleft()], 1)
+
+    def _do(self, tried: list[_Wanted[Any]], most: int) -> None:
+        """Do the one that is in *tried*, and others that wait, up to *most*; all wait again when that fails."""
         try:
             self._begin(tried[0].durable)
             tried[0].attempt(self._connection)
-            while tried[0].error is None and len(tried) < _SHARED and (joining := self._next_to_join()):
+            while tried[0].error is None and len(tried) < most and (joining := self._next_to_join()):
                 tried.append(joining)
                 self._attempt_beside(joining)
             self._end(commit=tried[0].error is None)

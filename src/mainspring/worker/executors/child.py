@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from queue import SimpleQueue
 from typing import Any
 
@@ -26,11 +27,11 @@ from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue
 from mainspring.model.job import Job
 from mainspring.model.journal import LogLine, Progress
-from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Outcome, Succeeded
+from mainspring.model.outcome import Outcome
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.store import Store, open_store
+from mainspring.worker.attempt import RecordingAttempt
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
 from mainspring.worker.executors.messages import (
@@ -47,6 +48,7 @@ from mainspring.worker.executors.messages import (
     Settled,
     Setup,
     Stop,
+    TimeLeft,
     ToChild,
     frame,
     to_child,
@@ -78,6 +80,8 @@ class Child:
         self._flushed = threading.Event()
         self._orders: SimpleQueue[Setup | Begin | None] = SimpleQueue()
         self._stopper = Stopper()
+        self._clock = SystemClock()
+        self._context: Context | None = None  # of the present or last attempt
         self._tasks: dict[str, Task] = {}
         self._database = ""
         self._opened: Store | None = None
@@ -139,8 +143,8 @@ class Child:
     def _call(self, task: Task, order: Begin) -> Any:
         context = None
         if task.context is not None:
-            deadline = None if order.timeout is None else SystemClock().now() + order.timeout
-            context = Context(order.job, _Attempt(self, self._stopper, order.job), deadline)
+            deadline = None if order.timeout is None else self._clock.now() + order.timeout
+            context = self._context = Context(order.job, _Attempt(self, self._stopper, order.job), deadline)
         # In a context of its own, so that no job finds context variables as another has left them.
         result = contextvars.Context().run(call, task, order.job.payload, context)
         return asyncio.run(result) if inspect.iscoroutinefunction(task.handler) else result
@@ -173,6 +177,9 @@ class Child:
             match message:
                 case Stop():
                     self._stopper.send(message.exception())
+                case TimeLeft(seconds):
+                    if self._context is not None:
+                        self._context.deadline = self._clock.now() + timedelta(seconds=seconds)
                 case Flushed():
                     self._flushed.set()
                 case Begin():
@@ -261,39 +268,24 @@ class Stopper:
             raise self.stop
 
 
-class _Attempt:
-    """The worker's side of a context, at the other end of the line."""
+class _Attempt(RecordingAttempt):
+    """An attempt at the other end of the line, which also carries what is only to be logged."""
 
     def __init__(self, child: Child, stopper: Stopper, job: Job) -> None:
+        super().__init__(job, lambda: child.store)
         self._child = child
         self._stopper = stopper
-        self._job = job
-        self._within: list[LogLine] | None = None
-        self._said_something = False
 
     def stop(self) -> BaseException | None:
         return self._stopper.stop
 
-    def record(self, entry: LogLine | Progress) -> None:
-        if self._within is None:
-            self._said_something = True
-            self._child.send(Logged(entry, keep=True) if isinstance(entry, LogLine) else Progressed(entry))
-        elif isinstance(entry, LogLine):
-            self._within.append(entry)
-            self._child.send(Logged(entry, keep=False))
+    def say(self, entry: LogLine | Progress, *, keep: bool) -> None:
+        self._child.send(Logged(entry, keep) if isinstance(entry, LogLine) else Progressed(entry))
 
-    @contextmanager
-    def transaction(self, result: str) -> Iterator[Any]:
-        if self._said_something:
-            self._child.flush()  # the block may hold the only lock, and ends with a job that can't be written to
-        self._within = []
-        try:
-            with self._child.store.transaction(
-                lambda: settle(self._job, Succeeded(result)), self._within
-            ) as connection:
-                yield connection
-        finally:
-            self._within = None
+    def flush(self) -> None:
+        self._child.flush()
+
+    def succeeded(self) -> None:
         self._child.send(Settled())
 
 

@@ -63,6 +63,12 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
         return _STOPS[self.kind](self.message)
 
 
+class TimeLeft(msgspec.Struct, frozen=True, tag=True):
+    """The attempt, which stood still, goes on, and may take so many seconds from now."""
+
+    seconds: float
+
+
 class Flushed(msgspec.Struct, frozen=True, tag=True):
     """The answer to `Flush`."""
 
@@ -111,7 +117,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
         return None if self.kind is None else msgspec.json.decode(self.content, type=_OUTCOMES[self.kind])
 
 
-ToChild = Setup | Begin | Stop | Flushed
+ToChild = Setup | Begin | Stop | TimeLeft | Flushed
 FromChild = Ready | Begun | Logged | Progressed | Flush | Settled | Ended
 
 to_child: msgspec.json.Decoder[ToChild] = msgspec.json.Decoder(ToChild)

@@ -19,7 +19,18 @@ import msgspec
 
 from mainspring.clock import Clock
 from mainspring.errors import LeaseLost
-from mainspring.worker.executors.messages import Begin, Flushed, Frames, FromChild, Setup, Stop, frame, from_child
+from mainspring.model.exit_code import how_it_ended
+from mainspring.worker.executors.messages import (
+    Begin,
+    Flushed,
+    Frames,
+    FromChild,
+    Setup,
+    Stop,
+    TimeLeft,
+    frame,
+    from_child,
+)
 from mainspring.worker.held import Held
 
 _PROGRAM = """
@@ -125,6 +136,8 @@ class Process:
     def thaw(self) -> None:
         self.frozen = False
         self.expire_at = self._clock.steady() + self._left
+        if self.begun and self._left < math.inf:
+            self._send(frame(TimeLeft(self._left)))
         self._signal(signal.SIGCONT)
 
     def hang_up(self, grace: float) -> None:
@@ -189,7 +202,8 @@ class Process:
 
     def fate(self) -> str:
         """Say how a child that was collected had ended."""
-        ended = f"its process {_ending(self._code)} after {self._clock.steady() - self._began:.1f} s"
+        how = "ended" if self._code is None else how_it_ended(self._code)
+        ended = f"its process {how} after {self._clock.steady() - self._began:.1f} s"
         if self._peak <= self._inherited:
             return ended
         return f"{ended}, having used up to {self._peak * _RSS_UNIT / 1_000_000:,.0f} MB of memory"
@@ -249,14 +263,3 @@ def _start(line: int, leash: int) -> subprocess.Popen[bytes]:
         pass_fds=(line, leash),
         start_new_session=True,
     )
-
-
-def _ending(code: int | None) -> str:
-    if code is None:
-        return "ended"
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"

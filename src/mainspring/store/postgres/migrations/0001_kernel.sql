@@ -4,7 +4,9 @@ CREATE TABLE mainspring.sessions (
     lease       interval NOT NULL CHECK (lease > interval '0'),
     lease_until timestamptz NOT NULL,
     started_at  timestamptz NOT NULL,
-    beat_at     timestamptz NOT NULL
+    beat_at     timestamptz NOT NULL,
+    queues      text NOT NULL,
+    tasks       text NOT NULL
 ) WITH (fillfactor = 50);  -- beats touch no index, so with room on the page they are HOT updates
 
 -- Unfinished jobs only. Every row is rewritten by each step, so vacuum must follow closely: by number of dead
@@ -29,6 +31,8 @@ CREATE TABLE mainspring.jobs (
     reason     text,
     error      text,
     progress   text,
+    schedule   text,
+    tick       timestamptz,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL)
@@ -44,6 +48,7 @@ CREATE INDEX jobs_ready ON mainspring.jobs (queue, rank) WHERE state = 'ready';
 CREATE INDEX jobs_due ON mainspring.jobs (run_at) WHERE state IN ('scheduled', 'retrying');
 CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
+CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
 
 -- Finished jobs, one partition a day of finishing: retention drops a partition instead of deleting rows.
 CREATE TABLE mainspring.jobs_done (
@@ -67,6 +72,8 @@ CREATE TABLE mainspring.jobs_done (
     outcome     text,
     result      text,
     progress    text,
+    schedule    text,
+    tick        timestamptz,
     PRIMARY KEY (id, finished_at),
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))

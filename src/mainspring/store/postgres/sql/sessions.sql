@@ -1,7 +1,7 @@
 -- name: open_session
 WITH {clock}
-INSERT INTO mainspring.sessions (id, name, lease, lease_until, started_at, beat_at)
-SELECT :session, :name, CAST(:lease AS interval), now + CAST(:lease AS interval), now, now
+INSERT INTO mainspring.sessions (id, name, lease, lease_until, started_at, beat_at, queues, tasks)
+SELECT :session, :name, CAST(:lease AS interval), now + CAST(:lease AS interval), now, now, :queues, :tasks
 FROM clock
 ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until;
 
@@ -32,6 +32,6 @@ RETURNING id;
 
 -- name: sessions
 WITH {clock}
-SELECT id, name, lease, started_at, beat_at, lease_until > now AS alive
+SELECT id, name, lease, started_at, beat_at, lease_until > now AS alive, queues, tasks
 FROM mainspring.sessions, clock
 ORDER BY started_at, id;

@@ -4,7 +4,7 @@ WITH {clock},
 due AS MATERIALIZED (
     SELECT id
     FROM mainspring.jobs
-    WHERE state IN ('scheduled', 'retrying') AND run_at <= (SELECT now FROM clock)
+    WHERE state IN ('scheduled', 'retrying') AND run_at <= (SELECT now + CAST(:ahead AS interval) FROM clock)
     ORDER BY run_at
     LIMIT (SELECT CAST(:limit AS bigint))
     FOR UPDATE SKIP LOCKED
@@ -72,3 +72,21 @@ WITH {clock}
 SELECT mainspring.drop_day('logs', CAST((now - CAST(:age AS interval)) AT TIME ZONE 'UTC' AS date))
 FROM clock
 LIMIT :limit;
+
+-- name: prune_ticks
+WITH {clock},
+old AS MATERIALIZED (
+    SELECT ctid
+    FROM mainspring.ticks, clock
+    WHERE decided_at < date_trunc('day', now - CAST(:age AS interval), 'UTC')
+    LIMIT :limit
+    FOR UPDATE OF ticks SKIP LOCKED
+),
+gone AS (
+    DELETE FROM mainspring.ticks
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
+    RETURNING schedule
+)
+SELECT count(*) AS pruned
+FROM gone
+HAVING count(*) > 0;

@@ -6,7 +6,9 @@ CREATE TABLE mainspring_sessions (
     lease       INTEGER NOT NULL CHECK (lease > 0),
     lease_until INTEGER NOT NULL,
     started_at  INTEGER NOT NULL,
-    beat_at     INTEGER NOT NULL
+    beat_at     INTEGER NOT NULL,
+    queues      TEXT NOT NULL,
+    tasks       TEXT NOT NULL
 ) STRICT;
 
 -- Unfinished jobs only.
@@ -30,6 +32,8 @@ CREATE TABLE mainspring_jobs (
     reason     TEXT,
     error      TEXT,
     progress   TEXT,
+    schedule   TEXT,
+    tick       INTEGER,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL)
@@ -39,6 +43,7 @@ CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state 
 CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at) WHERE state IN ('scheduled', 'retrying');
 CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;
+CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedule IS NOT NULL;
 
 -- Finished jobs.
 CREATE TABLE mainspring_jobs_done (
@@ -62,6 +67,8 @@ CREATE TABLE mainspring_jobs_done (
     outcome     TEXT,
     result      TEXT,
     progress    TEXT,
+    schedule    TEXT,
+    tick        INTEGER,
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) STRICT;

@@ -1,14 +1,14 @@
 -- Pieces that several queries share; {live} in a query stands for the piece of that name.
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress
+wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-NULL AS wish, reason, error, finished_at, outcome, result, progress
+NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick
 
 -- name: next_ready
-WHERE state = 'ready' AND queue = :queue
+WHERE state = 'ready' AND queue = :queue AND run_at <= :now + :ahead
   AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
   AND EXISTS (
       SELECT 1 FROM mainspring_sessions
@@ -18,7 +18,7 @@ ORDER BY rank
 LIMIT :limit
 
 -- name: due_now
-WHERE state IN ('scheduled', 'retrying') AND run_at <= :now
+WHERE state IN ('scheduled', 'retrying') AND run_at <= :now + :ahead
 ORDER BY run_at
 LIMIT :limit
 
@@ -44,15 +44,22 @@ WITH asked AS MATERIALIZED (
     SELECT value ->> 0 AS id, value ->> 1 AS task, value ->> 2 AS queue, value ->> 3 AS payload,
            value ->> 4 AS priority, value ->> 5 AS key,
            coalesce(value ->> 6, :now + (value ->> 7)) AS due_us,
-           :first + json_each.key AS position
+           :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick
     FROM json_each(:jobs)
 )
-INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key)
+INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick)
 SELECT id, task, queue, payload, priority,
        ((100 - priority) << 53) + due_us + position,
        CASE WHEN due_us <= :now THEN 'ready' ELSE 'scheduled' END,
        due_us,
        :now,
-       key
+       key,
+       schedule,
+       tick
 FROM asked
 WHERE TRUE
+
+-- An id that is not a UUID has another name, by which it is left as it is.
+-- name: schedule
+id AS schedule_id, definition, origin, paused, tick_at, due_at, runs, buffered_at, awaits, ended_at, expected_by, overdue, created_at,
+changed_at

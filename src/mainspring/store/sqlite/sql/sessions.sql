@@ -1,7 +1,7 @@
 -- A lease that seems to end later than a whole lease from now was written before the machine rebooted.
 -- name: open_session
-INSERT INTO mainspring_sessions (id, name, lease, lease_until, started_at, beat_at)
-VALUES (:session, :name, :lease, :steady + :lease, :now, :now)
+INSERT INTO mainspring_sessions (id, name, lease, lease_until, started_at, beat_at, queues, tasks)
+VALUES (:session, :name, :lease, :steady + :lease, :now, :now, :queues, :tasks)
 ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until;
 
 -- name: beat
@@ -28,6 +28,6 @@ RETURNING id;
 
 -- name: sessions
 SELECT id, name, lease, started_at, beat_at,
-       lease_until > :steady AND lease_until <= :steady + lease AS alive
+       lease_until > :steady AND lease_until <= :steady + lease AS alive, queues, tasks
 FROM mainspring_sessions
 ORDER BY started_at, id;

@@ -73,3 +73,15 @@ WHERE rowid IN (
 
 SELECT changes() AS pruned
 WHERE changes() > 0;
+
+-- name: prune_ticks
+DELETE FROM mainspring_ticks
+WHERE rowid IN (
+    SELECT rowid
+    FROM mainspring_ticks
+    ORDER BY rowid
+    LIMIT :limit
+) AND decided_at < (:now - :age) / 86400000000 * 86400000000;
+
+SELECT changes() AS pruned
+WHERE changes() > 0;

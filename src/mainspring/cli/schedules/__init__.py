@@ -1,0 +1,1 @@
+"""`mainspring schedules`: make schedules, look at them, and act on them."""

@@ -1,0 +1,100 @@
+"""`mainspring schedules lint`: what is wrong or odd about schedules, and when they all fire at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mainspring.cli.database import existing
+from mainspring.cli.options import AppName, AppUrl, AsJson
+from mainspring.cli.output import cell, listing, mark, say, say_json, show
+from mainspring.cli.schedules.database import app_or_sender
+from mainspring.cli.schedules.heatmap import HeatMap
+from mainspring.cli.schedules.look import instant
+from mainspring.clock import SystemClock
+from mainspring.lint import Code, Finding, Heat, heat, lint
+from mainspring.model.text import counted
+
+_TROUBLE = 1
+_SHOWN = 10
+"""Findings of one kind; of thousands of schedules many have the same."""
+
+_BUSIEST = 5
+
+
+def lint_schedules(app: AppName = None, url: AppUrl = None, as_json: AsJson = False) -> None:
+    """Look for schedules with something wrong or odd about them, and show when they fire all at once.
+
+    With an app, tasks that it does not know are found too.
+
+    Exit code: 1 when a schedule never fires, is overdue, or enqueues a task that the app does not know.
+    """
+    with closing(app_or_sender(app, url)) as sender, existing(sender.client.url):
+        schedules = sender.schedules.list()
+        known = {task.name for task in sender.tasks} if app else None
+    now = SystemClock().now()
+    findings, load = lint(schedules, known, None, now), heat(schedules, now)
+    if as_json:
+        say_json(_as_document(findings, load))
+    else:
+        _show_findings(findings, len(schedules))
+        _show_heat(load)
+    if any(finding.code.trouble for finding in findings):
+        raise typer.Exit(_TROUBLE)
+
+
+def _show_findings(findings: Sequence[Finding], schedules: int) -> None:
+    if not findings:
+        show(Text.assemble(mark(good=True), f" Nothing is odd about {counted(schedules, 'schedule')}."))
+        return
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for code in Code:
+        alike = [finding for finding in findings if finding.code is code]
+        sign = mark(good=False) if code.trouble else Text("!", "yellow")
+        for finding in alike[:_SHOWN]:
+            name = f"{finding.schedule} " if finding.schedule else ""
+            table.add_row(sign, Text.assemble(cell(name, "bold"), cell(finding.sentence)))
+        if len(alike) > _SHOWN:
+            table.add_row("", Text(f"and {len(alike) - _SHOWN:,} more like that; --json has them all", "dim"))
+    show(table)
+
+
+def _show_heat(load: Heat) -> None:
+    busiest = load.busiest(_BUSIEST)
+    if busiest:
+        say("")
+        show(HeatMap(load))
+        say("")
+        table = listing("Busiest minutes", "Ticks", "Schedules")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for minute in busiest:
+            table.add_row(cell(instant(minute.at, UTC)), cell(_number(minute.ticks)), cell(_number(minute.schedules)))
+        show(table)
+    if load.left_out:
+        say(
+            f"Not counted: {counted(load.left_out, 'schedule')}, because there are too many different triggers.",
+            "yellow",
+        )
+
+
+def _number(amount: float) -> str:
+    return f"{amount:,.0f}" if amount >= _BUSIEST or amount == int(amount) else f"{amount:.1f}"
+
+
+def _as_document(findings: Sequence[Finding], load: Heat) -> dict[str, object]:
+    return {
+        "findings": [
+            {"schedule": one.schedule, "code": one.code, "trouble": one.code.trouble, "sentence": one.sentence}
+            for one in findings
+        ],
+        "busiest": [
+            {"at": one.at.isoformat(), "ticks": one.ticks, "schedules": one.schedules} for one in load.busiest(_BUSIEST)
+        ],
+        "not_counted": load.left_out,
+    }

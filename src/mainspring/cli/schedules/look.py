@@ -1,0 +1,119 @@
+"""How schedules and their ticks look to people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+
+import msgspec
+from rich.text import Text
+
+from mainspring.cli.output import cell
+from mainspring.cli.times import ago, until
+from mainspring.lint import is_overdue
+from mainspring.model.cron import zone
+from mainspring.model.firing import LATE
+from mainspring.model.payload import decode_call
+from mainspring.model.schedule import Schedule
+from mainspring.model.text import cut
+from mainspring.model.tick import Verdict
+from mainspring.model.trigger import At, Cron, Trigger
+
+WIDE = 110
+"""Columns from which there is room for whole dates."""
+
+_LONGEST_ARGUMENTS = 2_000
+
+_STATES = {
+    "active": "green",
+    "paused": "magenta",
+    "ended": "dim",
+    "waits for its job": "cyan",
+    "overdue": "bold red",
+}
+_VERDICTS = {
+    Verdict.FIRED: "green",
+    Verdict.LATE: "yellow",
+    Verdict.TRIGGERED: "cyan",
+    Verdict.BACKFILLED: "cyan",
+    Verdict.BUFFERED: "blue",
+    Verdict.SKIPPED: "magenta",
+    Verdict.COALESCED: "dim",
+    Verdict.MISSED: "bold red",
+}
+
+
+def state(schedule: Schedule, now: datetime) -> str:
+    """Return what *schedule* does at present, in words."""
+    if schedule.paused:
+        return "paused"
+    if is_overdue(schedule, now):
+        return "overdue"
+    if schedule.ended:
+        return "ended"
+    return "waits for its job" if schedule.awaits else "active"
+
+
+def state_of(schedule: Schedule, now: datetime) -> Text:
+    word = state(schedule, now)
+    return Text(word, _STATES[word])
+
+
+def standing(schedule: Schedule, now: datetime) -> str:
+    """Return in one line where *schedule* stands."""
+    tick = schedule.tick_at
+    if schedule.ended:
+        return f"{schedule.id} {state(schedule, now)}: no tick is left"
+    if tick is None or schedule.paused:
+        return f"{schedule.id} {state(schedule, now)}"
+    shown = instant(tick, zone_of(schedule.definition.trigger))
+    return f"{schedule.id} {state(schedule, now)}, next tick {shown} ({distance(tick, now)})"
+
+
+def verdict_of(verdict: Verdict) -> Text:
+    return Text(verdict, _VERDICTS[verdict])
+
+
+def trigger_in_short(trigger: Trigger) -> str:
+    """Return *trigger* without what the next tick beside it tells: an instant, or the letters of a zone."""
+    if isinstance(trigger, At):
+        return "once"
+    if isinstance(trigger, Cron):
+        return trigger.expression
+    return str(trigger).partition(" from ")[0].replace("the last job ended", "its job")
+
+
+def zone_of(trigger: Trigger) -> tzinfo:
+    """Return the time zone whose clocks *trigger* goes by."""
+    return zone(trigger.tz) if isinstance(trigger, Cron) else UTC
+
+
+def instant(moment: datetime, where: tzinfo) -> str:
+    """Return *moment* by the clocks of *where*, with its day of the week: `Fri 2026-07-17 09:00 CEST`."""
+    return f"{moment.astimezone(where):%a %Y-%m-%d} {_time(moment, where)}"
+
+
+def short_instant(moment: datetime, where: tzinfo) -> str:
+    """Return the same without the year: `17 Jul 09:00 CEST`."""
+    return f"{moment.astimezone(where):%d %b} {_time(moment, where)}"
+
+
+def distance(tick: datetime, now: datetime) -> Text:
+    """Return how far off *tick* is, coloured if it should have fired long ago."""
+    if tick > now:
+        return cell(until(tick, now))
+    return cell(ago(tick, now), "yellow" if now - tick > LATE else "")
+
+
+def arguments(payload: str) -> str:
+    call = decode_call(payload)
+    by_name = [f"{name}={_json(value)}" for name, value in call.kwargs.items()]
+    return cut(", ".join([*map(_json, call.args), *by_name]), _LONGEST_ARGUMENTS) or "none"
+
+
+def _time(moment: datetime, where: tzinfo) -> str:
+    local = moment.astimezone(where)
+    return f"{local:%H:%M:%S %Z}" if local.second else f"{local:%H:%M %Z}"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,226 @@
+"""Firing: what becomes of the ticks of a schedule that are due, and where the schedule stands afterwards.
+
+Pure, as the lifecycle is: a node that holds the schedule's row asks here first and writes second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from mainspring.model.schedule import CATCH_UP, MICROSECOND, Misfire, NewSchedule, Overlap, Schedule, spread
+from mainspring.model.tick import Tick, Verdict
+from mainspring.model.trigger import After, count_ticks, last_ticks
+
+LATE = timedelta(minutes=1)
+"""A job that is made so long after its tick is called late."""
+
+_COUNTED = 1_000
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a schedule stands: its fields of the same names."""
+
+    tick_at: datetime | None
+    due_at: datetime | None
+    runs: int = 0
+    buffered_at: datetime | None = None
+    awaits: bool = False
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of ticks, where their schedule stands then, and which of its jobs are to be cancelled first."""
+
+    position: Position
+    ticks: Sequence[Tick] = ()
+    cancels: Sequence[UUID] = ()
+
+
+def begin(schedule: NewSchedule, now: datetime) -> Position:
+    """Return where a schedule stands that has just been made."""
+    first = schedule.definition.first_tick(now)
+    return Position(tick_at=first, due_at=_due(schedule, first))
+
+
+def change(before: Schedule, schedule: NewSchedule, now: datetime) -> Position:
+    """Return where a schedule stands that was defined anew: with the same trigger, where it stood."""
+    old, new = before.definition, schedule.definition
+    if new.max_runs is not None and before.runs >= new.max_runs:
+        return _standing(before, tick_at=None, due_at=None, awaits=before.buffered_at is not None)
+    if before.ended or (old.trigger, old.start, old.end) != (new.trigger, new.start, new.end):
+        waits = before.buffered_at is not None
+        return msgspec.structs.replace(
+            begin(schedule, now), runs=before.runs, buffered_at=before.buffered_at, awaits=waits
+        )
+    return _standing(before, due_at=_due(schedule, before.tick_at))
+
+
+def pause(schedule: Schedule) -> Decision:
+    """Return what it takes to hold *schedule*: it is due no more. A tick that waits goes on waiting."""
+    return Decision(position=_standing(schedule, due_at=None))
+
+
+def resume(schedule: Schedule, now: datetime) -> Decision:
+    """Return what it takes to let *schedule* go on with the next tick; those that came in the meantime are skipped."""
+    definition = schedule.definition
+    if schedule.awaits:
+        return Decision(position=_standing(schedule, due_at=now))
+    nominal = _nominal(schedule, now)
+    next_tick = definition.next_tick(nominal)
+    position = _standing(schedule, tick_at=next_tick, due_at=_due(schedule, next_tick))
+    passed = _passed(schedule, nominal, Verdict.SKIPPED, "the schedule was paused")
+    return Decision(position=position, ticks=passed)
+
+
+def decide(schedule: Schedule, now: datetime, unfinished: Sequence[UUID]) -> Decision:
+    """Return what becomes of the ticks of *schedule* that are due *now*, when these jobs of it have not finished."""
+    if isinstance(schedule.definition.trigger, After):
+        return _decide_after(schedule, now, unfinished)
+    nominal = _nominal(schedule, now)
+    passed, run, following = _sorted_by_misfire(schedule, nominal)
+    ticks, position, cancels = _Overlapping(schedule, nominal, unfinished).decide(run, following)
+    last_words = {tick.at: tick for tick in [*passed, *ticks]}  # one that was buffered may not have lasted
+    return Decision(ticks=list(last_words.values()), position=position, cancels=cancels)
+
+
+def _decide_after(schedule: Schedule, now: datetime, unfinished: Sequence[UUID]) -> Decision:
+    """Decide for a schedule whose next tick depends on when its last job ended."""
+    if unfinished:
+        return Decision(position=_standing(schedule, tick_at=None, due_at=None, awaits=True))
+    tick_at = schedule.tick_at
+    if schedule.awaits:
+        tick_at = schedule.definition.next_tick(schedule.ended_at or now)
+        due_at = _due(schedule, tick_at)
+        if tick_at is None or due_at is None or due_at > now:
+            return Decision(position=_standing(schedule, tick_at=tick_at, due_at=due_at, awaits=False))
+    if tick_at is None:
+        return Decision(position=_standing(schedule, due_at=None))
+    more = schedule.runs + 1 != schedule.definition.max_runs
+    position = _standing(schedule, tick_at=None, due_at=None, runs=schedule.runs + 1, awaits=more)
+    return Decision(ticks=[_fired(tick_at, _nominal(schedule, now))], position=position)
+
+
+def _sorted_by_misfire(schedule: Schedule, now: datetime) -> tuple[list[Tick], list[datetime], datetime | None]:
+    """Return what became of the ticks that are due and do not run, those that may, and the one that comes next."""
+    definition = schedule.definition
+    if schedule.tick_at is None or schedule.tick_at > now:
+        return [], [], schedule.tick_at
+    following = definition.next_tick(schedule.tick_at)
+    if (following is None or following > now) and now - schedule.tick_at <= definition.longest_delay:
+        return [], [schedule.tick_at], following  # for short: one that is on time
+    return *_made_up_for(schedule, now), definition.next_tick(now)
+
+
+def _made_up_for(schedule: Schedule, now: datetime) -> tuple[list[Tick], list[datetime]]:
+    """Return what became of the ticks that do not run, and those that may, when some are late."""
+    definition = schedule.definition
+    assert schedule.tick_at is not None
+    most = 1 if definition.misfire is Misfire.COALESCE else CATCH_UP
+    still = max(schedule.tick_at, now - definition.longest_delay) - MICROSECOND
+    run = last_ticks(definition.trigger, still, now if definition.end is None else min(now, definition.end), most)
+    if not run:
+        return _passed(schedule, now, Verdict.MISSED, f"nobody fired it within {definition.longest_delay}"), []
+    if run[0] == schedule.tick_at:
+        return [], run
+    if definition.misfire is Misfire.COALESCE:
+        return _passed(schedule, run[0] - MICROSECOND, Verdict.COALESCED, f"the tick of {run[0]} stands for it"), run
+    why = f"nobody fired it within {definition.longest_delay}, or {CATCH_UP} later ones were due too"
+    return _passed(schedule, run[0] - MICROSECOND, Verdict.MISSED, why), run
+
+
+class _Overlapping:
+    """Lets ticks run, one after the other, as far as the overlap policy and the number of runs allow."""
+
+    def __init__(self, schedule: Schedule, now: datetime, unfinished: Sequence[UUID]) -> None:
+        self._schedule = schedule
+        self._now = now
+        self._unfinished = unfinished
+        self._busy = bool(unfinished) and schedule.definition.overlap is not Overlap.ALLOW
+        self._buffered = schedule.buffered_at
+        self._runs = schedule.runs
+        self._ticks: list[Tick] = []
+
+    def decide(
+        self, run: Sequence[datetime], following: datetime | None
+    ) -> tuple[list[Tick], Position, Sequence[UUID]]:
+        if self._buffered is not None and not self._busy:
+            self._fire(self._buffered)
+            self._buffered = None
+        for tick in run:
+            self._consider(tick)
+        cancels = self._schedule.definition.overlap is Overlap.CANCEL_OTHER and self._buffered is not None
+        return self._ticks, self._position(following), self._unfinished if cancels else ()
+
+    @property
+    def _spent(self) -> bool:
+        return self._runs == self._schedule.definition.max_runs
+
+    def _consider(self, tick: datetime) -> None:
+        overlap = self._schedule.definition.overlap
+        if self._spent:
+            return
+        if not self._busy:
+            self._fire(tick)
+        elif overlap is Overlap.SKIP:
+            self._skip(tick, "the job of an earlier tick had not finished")
+        elif overlap is Overlap.BUFFER_ONE and self._buffered is not None:
+            self._skip(tick, f"the tick of {self._buffered} was waiting already")
+        else:
+            if self._buffered is not None:
+                self._skip(self._buffered, f"the tick of {tick} came before it could run")
+            self._buffered = tick
+            self._ticks.append(Tick(at=tick, verdict=Verdict.BUFFERED, reason="waits for an earlier job to end"))
+
+    def _fire(self, tick: datetime) -> None:
+        self._ticks.append(_fired(tick, self._now))
+        self._runs += 1
+        self._busy = self._schedule.definition.overlap is not Overlap.ALLOW
+
+    def _skip(self, tick: datetime, why: str) -> None:
+        self._ticks.append(Tick(at=tick, verdict=Verdict.SKIPPED, reason=why))
+
+    def _position(self, following: datetime | None) -> Position:
+        next_tick = None if self._spent else following
+        return Position(
+            tick_at=next_tick,
+            due_at=_due(self._schedule, next_tick),
+            runs=self._runs,
+            buffered_at=self._buffered,
+            awaits=self._buffered is not None,
+        )
+
+
+def _fired(tick: datetime, now: datetime) -> Tick:
+    if now - tick < LATE:
+        return Tick(at=tick, verdict=Verdict.FIRED)
+    return Tick(at=tick, verdict=Verdict.LATE, reason=f"fired {now - tick} after its time")
+
+
+def _passed(schedule: Schedule, until: datetime, verdict: Verdict, why: str) -> list[Tick]:
+    """Return what is said of all the ticks from the one that was due next until then, if there are any."""
+    trigger, end, first = schedule.definition.trigger, schedule.definition.end, schedule.tick_at
+    if first is None or first > until:
+        return []
+    until = until if end is None else min(until, end)
+    count = count_ticks(trigger, first - MICROSECOND, until, _COUNTED)
+    if count == 1:
+        return [Tick(at=first, verdict=verdict, reason=why)]
+    (last,) = last_ticks(trigger, first - MICROSECOND, until, 1)
+    return [Tick(at=first, until=last, count=count, verdict=verdict, reason=why)]
+
+
+def _nominal(schedule: Schedule, now: datetime) -> datetime:
+    """Return the instant whose tick is due *now*, and on time."""
+    return now - spread(schedule.id, schedule.definition.jitter)
+
+
+def _due(schedule: NewSchedule | Schedule, tick: datetime | None) -> datetime | None:
+    return None if tick is None else tick + spread(schedule.id, schedule.definition.jitter)
+
+
+def _standing(schedule: Schedule, **changes: object) -> Position:
+    now = {name: getattr(schedule, name) for name in Position.__struct_fields__}
+    return Position(**now | changes)

@@ -1,0 +1,247 @@
+"""Schedules of an app: those that its code defines, and those that are made while it runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from mainspring.client import Client
+from mainspring.errors import DuplicateSchedule, InvalidValue, ScheduleNotFound, check_known, did_you_mean
+from mainspring.job_handle import JobHandle
+from mainspring.model.duration import Duration, duration
+from mainspring.model.job import priority_of
+from mainspring.model.preview import Preview, preview
+from mainspring.model.schedule import Definition, Misfire, NewSchedule, Origin, Overlap, Schedule
+from mainspring.model.task import Registry, Task
+from mainspring.model.text import counted, shortened
+from mainspring.model.tick import TickRecord
+from mainspring.model.trigger import After, Trigger, ticks
+from mainspring.service import node_name
+from mainspring.task_handle import TaskHandle
+
+T = TypeVar("T", bound=TaskHandle[..., Any])
+M = TypeVar("M", Overlap, Misfire)
+
+LARGEST_BACKFILL = 10_000
+"""Ticks in one call: a slip of the pen over years of every second would be millions."""
+
+_BATCH = 5_000
+_PAGE = 1_000
+
+log = logging.getLogger("mainspring.scheduler")
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """What a schedule may say beside its task and its trigger. A queue or a priority is the task's unless given."""
+
+    args: Sequence[object]
+    kwargs: Mapping[str, object]
+    queue: str
+    priority: int | str
+    overlap: Overlap | str
+    misfire: Misfire | str
+    grace: Duration
+    jitter: Duration
+    start: datetime
+    end: datetime
+    max_runs: int
+    expect_success_within: Duration
+    notes: str
+    team: str
+
+
+class Schedules:
+    """All schedules of the app's database; `define` takes those of its code, which every worker writes as it starts."""
+
+    def __init__(self, client: Client, tasks: Registry) -> None:
+        self._client = client
+        self._tasks = tasks
+        self._in_code: dict[str, NewSchedule] = {}
+
+    def add(
+        self,
+        schedule_id: str,
+        task: TaskHandle[..., Any] | str,
+        trigger: Trigger,
+        **options: Unpack[ScheduleOptions],
+    ) -> Schedule:
+        """Store a schedule that enqueues *task* when *trigger* says so, and return it.
+
+        One whose id is known is defined anew: it goes on where it stands, unless its times are other ones.
+        """
+        self.add_many([self.new(schedule_id, task, trigger, **options)])
+        return self.get(schedule_id)
+
+    def add_many(self, schedules: Iterable[NewSchedule]) -> int:
+        """Store what `new` has made, some thousands at a time, and return how many; `add` says what that means."""
+        remaining, count = iter(schedules), 0
+        while batch := list(islice(remaining, _BATCH)):
+            self._client.store.put_schedules(batch)
+            count += len(batch)
+        return count
+
+    def new(
+        self,
+        schedule_id: str,
+        task: TaskHandle[..., Any] | str,
+        trigger: Trigger,
+        **options: Unpack[ScheduleOptions],
+    ) -> NewSchedule:
+        """Return a schedule that is checked but not stored, for `add_many`."""
+        known = self._task(task)
+        return NewSchedule(id=schedule_id, definition=_definition(known, trigger, options))
+
+    def get(self, schedule_id: str) -> Schedule:
+        found = self._client.store.get_schedules([schedule_id]).get(schedule_id)
+        if found is None:
+            raise self._unknown(schedule_id)
+        return found
+
+    def pause(self, schedule_id: str) -> Schedule:
+        """Hold it until `resume`. What it has enqueued goes on."""
+        return self._moved(schedule_id, self._client.store.pause_schedules([schedule_id]))
+
+    def resume(self, schedule_id: str) -> Schedule:
+        """Let it go on with the next tick; those that came in the meantime are recorded as skipped."""
+        return self._moved(schedule_id, self._client.store.resume_schedules([schedule_id], node_name()))
+
+    def remove(self, schedule_id: str) -> None:
+        """Remove it. Its jobs and its history stay; one that is defined in code comes back with the next worker."""
+        if not self._client.store.remove_schedules([schedule_id]):
+            raise self._unknown(schedule_id)
+
+    def trigger(self, schedule_id: str) -> JobHandle[Any]:
+        """Enqueue its job now, out of turn, even when it is paused."""
+        (job_id,) = self._client.new_ids(1)
+        if not self._client.store.trigger_schedule(schedule_id, job_id, node_name()):
+            raise self._unknown(schedule_id)
+        return JobHandle(self._client, job_id)
+
+    def preview(self, schedule_id: str, n: int = 10, after: datetime | None = None) -> Sequence[Preview]:
+        """Return its next *n* ticks, without jitter, with a remark where the clocks change.
+
+        They are those that it would have by its trigger, paused or not; none when it has ended.
+        """
+        schedule = self.get(schedule_id)
+        definition = schedule.definition
+        if schedule.ended:
+            return []
+        if isinstance(definition.trigger, After):
+            return [Preview(schedule.tick_at, schedule.tick_at)] if schedule.tick_at else []
+        left = n if definition.max_runs is None else min(n, definition.max_runs - schedule.runs)
+        start = after or self._client.clock.now()
+        if definition.start is not None:
+            start = max(start, definition.start - datetime.resolution)
+        found = preview(definition.trigger, start, left)
+        return [tick for tick in found if definition.end is None or tick.at <= definition.end]
+
+    def backfill(self, schedule_id: str, start: datetime, end: datetime) -> Sequence[JobHandle[Any]]:
+        """Enqueue jobs for the ticks from *start* until before *end* that are no jobs yet, and return them.
+
+        Only the past can be filled, and only where the schedule's own start and end allow it.
+        """
+        definition = self.get(schedule_id).definition
+        if isinstance(definition.trigger, After):
+            raise InvalidValue(
+                f"schedule {schedule_id!r} has no ticks of its own in the past: each follows a job's end"
+            )
+        for name, instant in (("start", start), ("end", end)):
+            if not isinstance(instant, datetime) or instant.tzinfo is None:
+                raise InvalidValue(f"expected {name} to be a datetime with a time zone, got: {shortened(instant)}")
+        first = max(start, definition.start or start) - datetime.resolution
+        last = min(end - datetime.resolution, definition.end or end, self._client.clock.now())
+        found = list(islice(ticks(definition.trigger, first, last), LARGEST_BACKFILL + 1))
+        if len(found) > LARGEST_BACKFILL:
+            raise InvalidValue(
+                f"expected at most {LARGEST_BACKFILL:,} ticks to backfill at once, got more; split the time"
+            )
+        ids = self._client.new_ids(len(found)) if found else []
+        made = self._client.store.backfill(schedule_id, dict(zip(found, ids, strict=True)), node_name())
+        return [JobHandle(self._client, job_id) for job_id in made]
+
+    def history(self, schedule_id: str, *, before: datetime | None = None, limit: int = 50) -> Sequence[TickRecord]:
+        """Return what became of its ticks, the latest first; pass the last one's `at` as *before* for more."""
+        found = self._client.store.ticks(schedule_id, before, limit)
+        if not found:
+            self.get(schedule_id)  # which says so if there is no such schedule
+        return found
+
+    def list(self) -> list[Schedule]:
+        """Return all schedules, in the order of their ids."""
+        found = page = self._client.store.schedules(limit=_PAGE)
+        while len(page) == _PAGE:
+            page = self._client.store.schedules(after=page[-1].id, limit=_PAGE)
+            found = [*found, *page]
+        return found
+
+    def define(self, schedule_id: str | None, task: T, trigger: Trigger, options: ScheduleOptions) -> T:
+        """Take note of a schedule that the program defines in its code; `sync` stores it."""
+        if not isinstance(task, TaskHandle):
+            raise InvalidValue(f"expected @app.schedule to stand above @app.task, got: {shortened(task)}")
+        named = schedule_id if schedule_id is not None else task.name
+        if named in self._in_code:
+            raise DuplicateSchedule(named)
+        definition = _definition(task.task, trigger, options)
+        self._in_code[named] = NewSchedule(id=named, definition=definition, origin=Origin.CODE)
+        return task
+
+    def sync(self) -> None:
+        """Store the schedules that the program defines, and tell of those that it no longer does."""
+        self._client.store.put_schedules(list(self._in_code.values()))
+        if not self._in_code:
+            return
+        orphans = [one.id for one in self.list() if one.origin is Origin.CODE and one.id not in self._in_code]
+        if orphans:
+            log.warning(
+                "%s defined in code once, but not in this program: %s; if it is meant to be gone, remove it with "
+                "`mainspring schedules remove`",
+                counted(len(orphans), "schedule"),
+                ", ".join(orphans[:20]),
+            )
+
+    def _task(self, task: TaskHandle[..., Any] | str) -> Task:
+        if isinstance(task, TaskHandle):
+            return task.task
+        if not isinstance(task, str):
+            raise InvalidValue(f"expected a task or the name of one, got: {shortened(task)}")
+        return self._tasks.to_send(task)
+
+    def _moved(self, schedule_id: str, known: set[str]) -> Schedule:
+        if schedule_id not in known:
+            raise self._unknown(schedule_id)
+        return self.get(schedule_id)
+
+    def _unknown(self, schedule_id: str) -> ScheduleNotFound:
+        return ScheduleNotFound(schedule_id, [one.id for one in self._client.store.schedules(limit=_PAGE)])
+
+
+def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Definition:
+    check_known(options, ScheduleOptions)
+    if not isinstance(trigger, Trigger):
+        raise InvalidValue(f"expected a trigger such as every('15m') or cron('0 9 * * *'), got: {shortened(trigger)}")
+    given: dict[str, Any] = {name: value for name, value in options.items() if name not in ("args", "kwargs")}
+    for name in ("grace", "jitter", "expect_success_within"):
+        if name in given:
+            given[name] = duration(given[name], name)
+    for name in ("start", "end"):
+        if isinstance(given.get(name), datetime) and given[name].tzinfo is not None:
+            given[name] = given[name].astimezone(UTC)
+    if "overlap" in given:
+        given["overlap"] = _member(Overlap, given["overlap"], "overlap")
+    if "misfire" in given:
+        given["misfire"] = _member(Misfire, given["misfire"], "misfire")
+    given["priority"] = priority_of(given.get("priority", task.priority))
+    given.setdefault("queue", task.queue)
+    payload = task.encode(*options.get("args", ()), **options.get("kwargs", {}))
+    return Definition(task=task.name, trigger=trigger, payload=payload, **given)
+
+
+def _member(kind: type[M], value: object, name: str) -> M:
+    word = str(value).lower()
+    if word not in tuple(kind):
+        hint = did_you_mean(word, kind)
+        raise InvalidValue(f"expected {name} to be one of {', '.join(kind)}, got: {shortened(value)}{hint}")
+    return kind(word)

@@ -1,0 +1,55 @@
+-- Any number of nodes may fire: none takes what another has in its hands. The limit is hidden from the planner as in claim.
+-- name: lock_due_schedules
+WITH {clock}
+SELECT now AS now_at, {schedule}
+FROM mainspring.schedules, clock
+WHERE due_at <= (SELECT now FROM clock)
+ORDER BY due_at
+LIMIT (SELECT CAST(:limit AS bigint))
+FOR UPDATE OF schedules SKIP LOCKED;
+
+-- name: next_fire
+WITH {clock}
+SELECT (extract(epoch FROM due_at - now) * 1000000)::bigint AS wait_us
+FROM mainspring.schedules, clock
+WHERE due_at IS NOT NULL
+ORDER BY due_at
+LIMIT 1;
+
+-- name: unfinished_of
+SELECT schedule, id
+FROM mainspring.jobs
+WHERE schedule = ANY (ARRAY(SELECT json_array_elements_text(CAST(:schedules AS json))))
+ORDER BY id;
+
+-- After a success the next is expected from the next tick on; where that is not known yet, `move_schedules` will tell.
+-- Says whether any of the schedules waited for that. In the order of ids, as whoever locks several does.
+-- name: follow
+WITH {clock},
+given AS MATERIALIZED (
+    SELECT CAST(:ended AS jsonb) AS ended
+),
+followed AS MATERIALIZED (
+    SELECT id
+    FROM mainspring.schedules
+    WHERE id = ANY (ARRAY(SELECT jsonb_object_keys(ended) FROM given)) AND (awaits OR success_in IS NOT NULL)
+    ORDER BY id
+    FOR UPDATE
+)
+UPDATE mainspring.schedules AS schedule
+SET ended_at = now,
+    due_at = CASE WHEN awaits AND NOT paused THEN now ELSE due_at END,
+    expected_by = CASE WHEN CAST((SELECT ended FROM given) ->> id AS boolean)
+                       THEN tick_at + success_in ELSE expected_by END,
+    overdue = overdue AND NOT CAST((SELECT ended FROM given) ->> id AS boolean)
+FROM clock
+WHERE schedule.id = ANY (ARRAY(SELECT id FROM followed))
+RETURNING awaits;
+
+-- name: find_overdue
+WITH {clock}
+UPDATE mainspring.schedules AS schedule
+SET overdue = true
+FROM clock
+WHERE expected_by <= now AND NOT overdue AND NOT paused
+RETURNING schedule.id AS schedule_id, expected_by, success_in;

@@ -1,0 +1,99 @@
+-- In the order of ids, so that two that lock several do not wait for each other in a circle.
+-- name: lock_schedules
+WITH {clock}
+SELECT now AS now_at, {schedule}
+FROM mainspring.schedules, clock
+WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
+ORDER BY id
+FOR UPDATE OF schedules;
+
+-- name: now
+WITH {clock}
+SELECT now AS now_at
+FROM clock;
+
+-- name: put_schedules
+WITH {clock},
+given AS MATERIALIZED (
+    SELECT fields ->> 0 AS id, fields ->> 1 AS definition, fields ->> 2 AS origin,
+           CAST(fields ->> 3 AS bigint) * interval '1 microsecond' AS success_in,
+           timestamptz 'epoch' + CAST(fields ->> 4 AS bigint) * interval '1 microsecond' AS tick_at,
+           timestamptz 'epoch' + CAST(fields ->> 5 AS bigint) * interval '1 microsecond' AS due_at,
+           CAST(fields ->> 6 AS bigint) AS runs,
+           timestamptz 'epoch' + CAST(fields ->> 7 AS bigint) * interval '1 microsecond' AS buffered_at,
+           CAST(fields ->> 8 AS boolean) AS awaits
+    FROM jsonb_array_elements(CAST(:schedules AS jsonb)) AS schedule (fields)
+)
+INSERT INTO mainspring.schedules AS schedule (
+    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, expected_by, created_at, changed_at)
+SELECT id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, tick_at + success_in, now, now
+FROM given, clock
+ORDER BY id
+ON CONFLICT (id) DO UPDATE
+SET definition = excluded.definition, origin = excluded.origin, success_in = excluded.success_in,
+    tick_at = excluded.tick_at, due_at = CASE WHEN NOT schedule.paused THEN excluded.due_at END,
+    runs = excluded.runs, buffered_at = excluded.buffered_at, awaits = excluded.awaits,
+    expected_by = excluded.expected_by, overdue = false, changed_at = excluded.changed_at;
+
+-- name: move_schedules
+WITH given AS MATERIALIZED (
+    SELECT CAST(:positions AS jsonb) AS positions
+)
+UPDATE mainspring.schedules AS schedule
+SET paused = CAST({position} ->> 0 AS boolean),
+    tick_at = timestamptz 'epoch' + CAST({position} ->> 1 AS bigint) * interval '1 microsecond',
+    due_at = timestamptz 'epoch' + CAST({position} ->> 2 AS bigint) * interval '1 microsecond',
+    runs = CAST({position} ->> 3 AS bigint),
+    buffered_at = timestamptz 'epoch' + CAST({position} ->> 4 AS bigint) * interval '1 microsecond',
+    awaits = CAST({position} ->> 5 AS boolean),
+    expected_by = coalesce(
+        CASE WHEN NOT CAST({position} ->> 6 AS boolean) THEN expected_by END,
+        timestamptz 'epoch' + CAST({position} ->> 1 AS bigint) * interval '1 microsecond' + success_in),
+    overdue = overdue AND NOT CAST({position} ->> 6 AS boolean)
+WHERE schedule.id = ANY (ARRAY(SELECT jsonb_object_keys(positions) FROM given));
+
+-- name: remove_schedules
+DELETE FROM mainspring.schedules
+WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
+RETURNING id AS schedule_id;
+
+-- name: get_schedules
+SELECT {schedule}
+FROM mainspring.schedules
+WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))));
+
+-- name: page_schedules
+SELECT {schedule}
+FROM mainspring.schedules
+WHERE id > CAST(:after AS text)
+ORDER BY id
+LIMIT :limit;
+
+-- A tick that was recorded already stays as it is, unless what became of it is one of those that may be replaced.
+-- Returns the jobs that are to be made: those of the ticks that are recorded now.
+-- name: keep_ticks
+WITH {clock},
+given AS MATERIALIZED (
+    SELECT fields ->> 0 AS schedule,
+           timestamptz 'epoch' + CAST(fields ->> 1 AS bigint) * interval '1 microsecond' AS at,
+           timestamptz 'epoch' + CAST(fields ->> 2 AS bigint) * interval '1 microsecond' AS until,
+           CAST(fields ->> 3 AS integer) AS count, fields ->> 4 AS verdict, fields ->> 5 AS reason,
+           CAST(fields ->> 6 AS uuid) AS job_id
+    FROM jsonb_array_elements(CAST(:ticks AS jsonb)) AS tick (fields)
+)
+INSERT INTO mainspring.ticks AS tick (schedule, at, until, count, verdict, reason, job_id, node, decided_at)
+SELECT schedule, at, until, count, verdict, reason, job_id, :node, now
+FROM given, clock
+ORDER BY schedule, at
+ON CONFLICT (schedule, at) DO UPDATE
+SET until = excluded.until, count = excluded.count, verdict = excluded.verdict, reason = excluded.reason,
+    job_id = excluded.job_id, node = excluded.node, decided_at = excluded.decided_at
+WHERE tick.verdict = ANY (ARRAY(SELECT json_array_elements_text(CAST(:replaceable AS json))))
+RETURNING job_id;
+
+-- name: ticks
+SELECT schedule, at, until, count, verdict, reason, job_id, node, decided_at
+FROM mainspring.ticks
+WHERE schedule = :schedule AND at < coalesce(CAST(:before AS timestamptz), 'infinity')
+ORDER BY at DESC
+LIMIT :limit;
