@@ -87,7 +87,7 @@ def _first_schedules(app: Mainspring) -> list[Any]:
 def measure(store: str, table: Table) -> None:
     opened = {"sqlite": sqlite, "postgres": postgres}[store]
     with opened() as url:
-        begun = _soon(4)
+        begun = _soon(8)
         spread = [begun + OVER * n / DELAYED for n in range(DELAYED)]
         _add(table, store, f"{DELAYED:,} delayed jobs over {OVER.seconds} s, ms late", lateness(url, spread))
     with opened() as url:

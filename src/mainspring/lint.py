@@ -1,34 +1,26 @@
-"""Lint: what is wrong or odd about schedules, and when they all fire at once. Nothing here looks at a database."""
+"""Lint: what is wrong or odd about schedules. Nothing here looks at a database."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
-from itertools import accumulate, islice
 
 import msgspec
 
-from mainspring.clock import EPOCH
 from mainspring.errors import did_you_mean
+from mainspring.heat import MINUTE, heat
 from mainspring.model.cron import DAY, offset_at, zone
 from mainspring.model.preview import Preview, dst_remarks
-from mainspring.model.schedule import MICROSECOND, Definition, Schedule
+from mainspring.model.schedule import Schedule
 from mainspring.model.text import counted
-from mainspring.model.trigger import After, Cron, Every, Trigger, ticks
+from mainspring.model.trigger import After, Cron
 
 LONG_PAUSE = timedelta(days=30)
 CROWD = 100
 """Schedules on one minute that are worth spreading."""
 
-MINUTES = 7 * 24 * 60
-BUDGET = 200_000
-"""Minutes to look at for a heat map, over all triggers. A trigger takes up to a week of them."""
-
-_MINUTE = timedelta(minutes=1)
 _YEAR = 366
 
 
@@ -148,124 +140,11 @@ def _about_the_crowd(schedules: Sequence[Schedule], now: datetime) -> Iterator[F
     load = heat(aligned, now)
     most = max(load.schedules)
     if most >= CROWD:
-        when = _shown(load.begin + load.schedules.index(most) * _MINUTE)
+        when = _shown(load.begin + load.schedules.index(most) * MINUTE)
         others = sum(number >= CROWD for number in load.schedules) - 1
         more = f", and {CROWD} or more in {counted(others, 'other minute')} of the week" if others else ""
         sentence = f"{most:,.0f} schedules without jitter fire at {when}{more}; give them jitter"
         yield Finding(None, Code.CROWDED, sentence)
-
-
-class Minute(msgspec.Struct, frozen=True):
-    """A minute, and what is to be expected of it: a tick with jitter counts for a part in each minute it may come."""
-
-    at: datetime
-    ticks: float
-    schedules: float
-
-
-class Heat(msgspec.Struct, frozen=True):
-    """Ticks, and schedules that fire, in each minute of the week from *begin* on.
-
-    When the budget ran out, `left_out` schedules were not counted.
-    """
-
-    begin: datetime
-    ticks: Sequence[float]
-    schedules: Sequence[float]
-    left_out: int = 0
-
-    def busiest(self, most: int) -> list[Minute]:
-        """Return the *most* minutes with the most ticks, the first of equal ones first."""
-        order = sorted(range(MINUTES), key=lambda number: -self.ticks[number])
-        return [self._minute(number) for number in order[:most] if self.ticks[number]]
-
-    def _minute(self, number: int) -> Minute:
-        return Minute(self.begin + number * _MINUTE, self.ticks[number], self.schedules[number])
-
-
-class _Times(msgspec.Struct, frozen=True):
-    """What decides when a schedule fires; those that have it in common are looked at once."""
-
-    trigger: Trigger
-    jitter: timedelta
-    start: datetime | None
-    end: datetime | None
-
-
-class _Stretch(msgspec.Struct, frozen=True):
-    """Minutes with the same number of ticks each, and the share of a schedule that fires in each."""
-
-    first: int
-    last: int
-    ticks: float
-    share: float
-
-
-def heat(schedules: Sequence[Schedule], now: datetime, budget: int = BUDGET) -> Heat:
-    """Return when *schedules* fire in the coming week, those most alike first should the budget run out."""
-    begin = now.astimezone(UTC).replace(second=0, microsecond=0)
-    alike = Counter(_times(one.definition) for one in schedules if not (one.paused or one.ended))
-    loads, left_out = (_Load(), _Load()), 0
-    for times, count in alike.most_common():
-        stretches = list(islice(_stretches(times, begin), budget + 1))
-        if len(stretches) > budget:
-            left_out += count
-        else:
-            for stretch in stretches:
-                loads[0].add(stretch, count * stretch.ticks)
-                loads[1].add(stretch, count * stretch.share)
-        budget = max(0, budget - len(stretches))
-    return Heat(begin, loads[0].by_minute(), loads[1].by_minute(), left_out)
-
-
-class _Load:
-    """A sum of stretches. Only their ends are noted, so a long one costs no more than a short one."""
-
-    def __init__(self) -> None:
-        self._steps = [0.0] * (MINUTES + 1)
-
-    def add(self, stretch: _Stretch, amount: float) -> None:
-        self._steps[stretch.first] += amount
-        self._steps[min(MINUTES, stretch.last + 1)] -= amount
-
-    def by_minute(self) -> list[float]:
-        return [round(amount, 6) for amount in accumulate(self._steps[:MINUTES])]
-
-
-def _times(definition: Definition) -> _Times:
-    return _Times(definition.trigger, definition.jitter, definition.start, definition.end)
-
-
-def _stretches(times: _Times, begin: datetime) -> Iterator[_Stretch]:
-    start, last = max(begin, times.start or begin), begin + MINUTES * _MINUTE - MICROSECOND
-    last = min(last, times.end or last)
-    tick = times.trigger.next(start - MICROSECOND)
-    if tick is None or tick > last:
-        return
-    rate = _even_rate(times.trigger)
-    if rate is not None:
-        yield _Stretch((tick - begin) // _MINUTE, (last - begin) // _MINUTE, rate, min(1.0, rate))
-        return
-    each, wide = _ticks_in_minute(times.trigger, tick), max(1, math.ceil(times.jitter / _MINUTE))
-    while tick is not None and tick <= last:
-        number = (tick - begin) // _MINUTE
-        yield _Stretch(number, number + wide - 1, each / wide, 1 / wide)
-        tick = times.trigger.next(begin + (number + 1) * _MINUTE - MICROSECOND)
-
-
-def _even_rate(trigger: Trigger) -> float | None:
-    """Return how many ticks *trigger* has in every minute, if these are alike. Jobs are taken to need no time."""
-    if isinstance(trigger, After) or (isinstance(trigger, Every) and trigger.length <= _MINUTE):
-        return _MINUTE / trigger.length
-    if isinstance(trigger, Cron) and trigger.expression.split()[-5:] == ["*"] * 5:
-        return _ticks_in_minute(trigger, EPOCH)
-    return None
-
-
-def _ticks_in_minute(trigger: Trigger, moment: datetime) -> int:
-    """Return how many ticks are in the minute of *moment*. A cron expression has as many in each where it has any."""
-    minute = moment.replace(second=0, microsecond=0)
-    return sum(1 for _ in ticks(trigger, minute - MICROSECOND, minute + _MINUTE - MICROSECOND))
 
 
 def _fires_every_hour(trigger: Cron) -> bool:

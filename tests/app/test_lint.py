@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mainspring import after, at, cron, every
-from mainspring.lint import CROWD, MINUTES, Code, Finding, Heat, heat, lint
+from mainspring.heat import MINUTES, Heat, heat
+from mainspring.lint import CROWD, Code, Finding, lint
 from mainspring.model.schedule import Origin, Schedule
 from mainspring.model.trigger import Trigger
 from tests.support.schedules import new_schedule

@@ -22,11 +22,14 @@ from mainspring.clock import SystemClock
 from mainspring.model.duration import Duration, duration
 from mainspring.model.payload import decode_call
 from mainspring.model.schedule import Definition, Misfire, Origin, Overlap
+from mainspring.model.session import NewSession
 from mainspring.model.tick import Verdict
 from mainspring.model.trigger import Trigger
 from mainspring.testing import SettableClock
+from tests.cli.jobs import IDS, jobs_in
 from tests.cli.program import Done, assert_refused, in_process, mainspring
 from tests.cli.projects import jobs_at, write
+from tests.support.schedules import new_schedule
 
 FAR = datetime(2100, 1, 1, 9, tzinfo=UTC)
 LATER = every("1h", FAR)
@@ -753,3 +756,15 @@ def test_a_terminal_that_knows_only_ascii_gets_letters_for_shades(here: str, mon
 
 def test_no_schedules_make_no_heat_map(here: str) -> None:
     assert said("lint") == "✓ Nothing is odd about 0 schedules.\n"
+
+
+def test_lint_names_a_task_for_which_no_live_worker_has_a_handler(url: str) -> None:
+    with jobs_in(url) as jobs:
+        session = NewSession(id=IDS.next(), name="worker", lease=timedelta(hours=1), tasks=["known"])
+        jobs.store.open_session(session)
+        jobs.store.put_schedules([new_schedule("a", task="known"), new_schedule("b", task="vanished")])
+
+    done = in_process("schedules", "lint", "--url", url, "--json")
+
+    assert done.returncode == 1
+    assert [(one["schedule"], one["code"]) for one in json.loads(done.stdout)["findings"]] == [("b", "no_handler")]

@@ -41,6 +41,16 @@ def load_app(text: str, url: str | None = None) -> Mainspring:
     return app
 
 
+def app_or_sender(name: str | None, url: str | None) -> Mainspring:
+    """Return the app that the user named, or else one without tasks, which may speak of any."""
+    if name:
+        return load_app(name, url)
+    sender = Mainspring(url)
+    if url is not None:
+        sender.client.url = url  # even an empty one, which is a mistake to be named
+    return sender
+
+
 def find_place(text: str) -> Place:
     """Return where the app that *text* names is, without importing it."""
     place, colon, name = text.partition(":")

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mainspring.app import Mainspring
-from mainspring.cli.apps import load_app
+from mainspring.cli.apps import app_or_sender
 from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import arguments, instant, length, priority
@@ -61,7 +60,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
 
     With an app the task must exist there and take the arguments. Without one they are sent as they are.
     """
-    _check_no_options(context, args or [])
+    check_no_options(context, args or [])
     by_position, by_name = arguments(args or [], kwargs)
     wishes: Wishes = {}
     if queue is not None:
@@ -74,7 +73,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
         wishes["run_at"] = instant(run_at, "--run-at")
     if key is not None:
         wishes["key"] = key
-    with closing(load_app(app, url) if app else _sender(url)) as sender:
+    with closing(app_or_sender(app, url)) as sender:
         job = sender.enqueue(task, by_position, by_name, **wishes).refresh()
     if as_json:
         say_json({"id": str(job.id), "state": job.state, "task": job.task, "queue": job.queue})
@@ -82,7 +81,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
         say(f"{job.id} {job.state}")
 
 
-def _check_no_options(context: typer.Context, args: list[str]) -> None:
+def check_no_options(context: typer.Context, args: list[str]) -> None:
     """Refuse an option that came after `--`, which made it an argument of the task: one without its app, perhaps."""
     ours = {name for option in context.command.get_params(context) for name in option.opts}
     for text in args:
@@ -91,10 +90,3 @@ def _check_no_options(context: typer.Context, args: list[str]) -> None:
                 f"expected options before --, got {shortened(text)} after it, which makes it an argument of the task; "
                 f"if that is meant, write it as JSON: {shlex.quote(json.dumps(text))}"
             )
-
-
-def _sender(url: str | None) -> Mainspring:
-    sender = Mainspring(url)
-    if url is not None:
-        sender.client.url = url  # even an empty one, which is a mistake to be named
-    return sender

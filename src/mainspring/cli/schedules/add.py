@@ -8,10 +8,10 @@ from typing import Annotated, cast
 
 import typer
 
-from mainspring.cli.enqueue import Arguments, Kwargs, PriorityName, Queue, Task, _check_no_options
+from mainspring.cli.apps import app_or_sender
+from mainspring.cli.enqueue import Arguments, Kwargs, PriorityName, Queue, Task, check_no_options
 from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.output import say, say_json
-from mainspring.cli.schedules.database import app_or_sender
 from mainspring.cli.schedules.document import schedule_document
 from mainspring.cli.schedules.look import standing
 from mainspring.cli.schedules.options import ScheduleId
@@ -103,7 +103,7 @@ def add(  # noqa: PLR0913 - one parameter for each option
 
     One whose id is known is defined anew. With an app the task must exist there and take the arguments.
     """
-    _check_no_options(context, args or [])
+    check_no_options(context, args or [])
     by_position, by_name = arguments(args or [], kwargs)
     start = _instant(start_text, "--start")
     trigger = _trigger(cron_text, tz, every_text, after_text, at_text, start)

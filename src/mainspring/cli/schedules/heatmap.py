@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.lint import Heat
+from mainspring.heat import Heat
 
 _SHADES = ("··", "░░", "▒▒", "▓▓", "██")
 _LETTERS = (" .", " -", " +", " *", " #")

@@ -10,14 +10,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from mainspring.cli.apps import app_or_sender
 from mainspring.cli.database import existing
 from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.output import cell, listing, mark, say, say_json, show
-from mainspring.cli.schedules.database import app_or_sender
 from mainspring.cli.schedules.heatmap import HeatMap
 from mainspring.cli.schedules.look import instant
 from mainspring.clock import SystemClock
-from mainspring.lint import Code, Finding, Heat, heat, lint
+from mainspring.heat import Heat, heat
+from mainspring.lint import Code, Finding, lint
 from mainspring.model.text import counted
 
 _TROUBLE = 1
@@ -30,15 +31,16 @@ _BUSIEST = 5
 def lint_schedules(app: AppName = None, url: AppUrl = None, as_json: AsJson = False) -> None:
     """Look for schedules with something wrong or odd about them, and show when they fire all at once.
 
-    With an app, tasks that it does not know are found too.
+    Tasks that no live worker knows are found too, and with an app those that it does not know.
 
-    Exit code: 1 when a schedule never fires, is overdue, or enqueues a task that the app does not know.
+    Exit code: 1 when a schedule never fires, is overdue, or enqueues a task that is not known.
     """
-    with closing(app_or_sender(app, url)) as sender, existing(sender.client.url):
+    with closing(app_or_sender(app, url)) as sender, existing(sender.client.url) as store:
         schedules = sender.schedules.list()
         known = {task.name for task in sender.tasks} if app else None
-    now = SystemClock().now()
-    findings, load = lint(schedules, known, None, now), heat(schedules, now)
+        alive = [session for session in store.sessions() if session.alive]
+    now, live = SystemClock().now(), {task for session in alive for task in session.tasks} if alive else None
+    findings, load = lint(schedules, known, live, now), heat(schedules, now)
     if as_json:
         say_json(_as_document(findings, load))
     else:
