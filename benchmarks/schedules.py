@@ -1,4 +1,4 @@
-"""Measure time: how late delayed jobs start, and what a hundred thousand schedules cost: `python -m benchmarks.schedules`."""
+"""Measure time: how late delayed jobs start, and what many schedules cost: `python -m benchmarks.schedules`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,16 @@ def lateness(url: str, due: Sequence[datetime]) -> list[float]:
         handle = TaskHandle[..., None](app.client, app.tasks.get("due")).using(run_at=when)
         handle.enqueue_many([((when.timestamp(),), {})] * due.count(when))
     return _finished(app, worker)
+
+
+def bare_sleeps(count: int, gap: float) -> list[float]:
+    """Return by how many seconds bare sleeps are late on this machine, one every *gap* seconds."""
+    late, due = [], time.monotonic() + gap
+    for _ in range(count):
+        time.sleep(max(0.0, due - time.monotonic()))
+        late.append(time.monotonic() - due)
+        due += gap
+    return late
 
 
 def herd(url: str, count: int) -> list[float]:
@@ -86,6 +96,7 @@ def _first_schedules(app: Mainspring) -> list[Any]:
 
 def measure(store: str, table: Table) -> None:
     opened = {"sqlite": sqlite, "postgres": postgres}[store]
+    _add(table, "", "bare sleeps at the same pace, ms late", bare_sleeps(DELAYED, OVER.total_seconds() / DELAYED))
     with opened() as url:
         begun = _soon(8)
         spread = [begun + OVER * n / DELAYED for n in range(DELAYED)]

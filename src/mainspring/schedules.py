@@ -169,13 +169,9 @@ class Schedules:
             self.get(schedule_id)  # which says so if there is no such schedule
         return found
 
-    def list(self) -> list[Schedule]:
+    def list(self) -> Sequence[Schedule]:
         """Return all schedules, in the order of their ids."""
-        found = page = self._client.store.schedules(limit=_PAGE)
-        while len(page) == _PAGE:
-            page = self._client.store.schedules(after=page[-1].id, limit=_PAGE)
-            found = [*found, *page]
-        return found
+        return self._all(None)
 
     def define(self, schedule_id: str | None, task: T, trigger: Trigger, options: ScheduleOptions) -> T:
         """Take note of a schedule that the program defines in its code; `sync` stores it."""
@@ -193,7 +189,7 @@ class Schedules:
         self._client.store.put_schedules(list(self._in_code.values()))
         if not self._in_code:
             return
-        orphans = [one.id for one in self.list() if one.origin is Origin.CODE and one.id not in self._in_code]
+        orphans = [one.id for one in self._all(Origin.CODE) if one.id not in self._in_code]
         if orphans:
             log.warning(
                 "%s defined in code once, but not in this program: %s; if it is meant to be gone, remove it with "
@@ -201,6 +197,14 @@ class Schedules:
                 counted(len(orphans), "schedule"),
                 ", ".join(orphans[:20]),
             )
+
+    def _all(self, origin: Origin | None) -> Sequence[Schedule]:
+        page = self._client.store.schedules(limit=_PAGE, origin=origin)
+        found = [*page]
+        while len(page) == _PAGE:
+            page = self._client.store.schedules(after=page[-1].id, limit=_PAGE, origin=origin)
+            found += page
+        return found
 
     def _task(self, task: TaskHandle[..., Any] | str) -> Task:
         if isinstance(task, TaskHandle):

@@ -65,6 +65,13 @@ def test_schedules_come_in_pages(store: SqlStore) -> None:
     assert [schedule.id for schedule in [*first, *rest]] == ["s0", "s1", "s2", "s3", "s4"]
 
 
+def test_those_of_one_origin_are_found(store: SqlStore) -> None:
+    store.put_schedules([new_schedule("a"), new_schedule("b", origin=Origin.CODE)])
+
+    assert [schedule.id for schedule in store.schedules(origin=Origin.CODE)] == ["b"]
+    assert [schedule.id for schedule in store.schedules(origin=Origin.CALL)] == ["a"]
+
+
 def test_an_unknown_schedule_is_left_out(store: SqlStore) -> None:
     store.put_schedules([new_schedule()])
 

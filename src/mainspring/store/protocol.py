@@ -18,7 +18,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
-from mainspring.model.schedule import NewSchedule, Schedule
+from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
 from mainspring.store.database import Listener, Migration, Probe
@@ -246,8 +246,11 @@ class Schedules(Protocol):
         """
         ...
 
-    def schedules(self, after: str = "", limit: int = 1_000) -> list[Schedule]:
-        """Return up to *limit* schedules in the order of their ids; pass the last one's id as *after* for more."""
+    def schedules(self, after: str = "", limit: int = 1_000, origin: Origin | None = None) -> list[Schedule]:
+        """Return up to *limit* schedules, of one origin or of any, in the order of their ids.
+
+        Pass the last one's id as *after* for more.
+        """
         ...
 
     def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mainspring.model import firing
 from mainspring.model.firing import Decision
-from mainspring.model.schedule import NewSchedule, Schedule
+from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.tick import TickRecord
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
@@ -23,9 +23,10 @@ def put(db: Database, given: Sequence[NewSchedule]) -> None:
         db.wake({FIRE})
 
 
-def page(db: Database, after: str, limit: int) -> list[Schedule]:
+def page(db: Database, after: str, limit: int, origin: Origin | None) -> list[Schedule]:
     """See `protocol.Schedules.schedules`."""
-    return [rows.to_schedule(row) for row in db.read("page_schedules", after=after, limit=max(0, limit))]
+    found = db.read("page_schedules", after=after, limit=max(0, limit), origin=origin)
+    return [rows.to_schedule(row) for row in found]
 
 
 def get(db: Database, ids: Collection[str]) -> dict[str, Schedule]:

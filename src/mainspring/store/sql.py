@@ -12,7 +12,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
-from mainspring.model.schedule import NewSchedule, Schedule
+from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
 from mainspring.store import (
@@ -108,8 +108,8 @@ class SqlStore:
     def put_schedules(self, given: Sequence[NewSchedule]) -> None:
         schedules.put(self._db, given)
 
-    def schedules(self, after: str = "", limit: int = 1_000) -> list[Schedule]:
-        return schedules.page(self._db, after, limit)
+    def schedules(self, after: str = "", limit: int = 1_000, origin: Origin | None = None) -> list[Schedule]:
+        return schedules.page(self._db, after, limit, origin)
 
     def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:
         return schedules.get(self._db, ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from mainspring.app import DEFAULT_URL
@@ -38,7 +39,7 @@ def list_schedules(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         say(f"No schedules in {without_passwords(url)}. Add one with `mainspring schedules add ID TASK --every 15m`.")
 
 
-def _show(schedules: list[Schedule], now: datetime) -> None:
+def _show(schedules: Sequence[Schedule], now: datetime) -> None:
     tasks, shown = width() >= _ROOM_FOR_TASKS, instant if width() >= WIDE else short_instant
     table = listing()
     for name in ("Id", "Trigger", "Task") if tasks else ("Id", "Trigger"):

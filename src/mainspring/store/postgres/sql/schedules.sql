@@ -65,7 +65,7 @@ WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))));
 -- name: page_schedules
 SELECT {schedule}
 FROM mainspring.schedules
-WHERE id > CAST(:after AS text)
+WHERE id > CAST(:after AS text) AND (CAST(:origin AS text) IS NULL OR origin = :origin)
 ORDER BY id
 LIMIT :limit;
 

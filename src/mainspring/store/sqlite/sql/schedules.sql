@@ -43,7 +43,7 @@ WHERE id IN (SELECT value FROM json_each(:ids));
 -- name: page_schedules
 SELECT {schedule}
 FROM mainspring_schedules
-WHERE id > :after
+WHERE id > :after AND (:origin IS NULL OR origin = :origin)
 ORDER BY id
 LIMIT :limit;
 
