@@ -7,6 +7,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -122,7 +123,7 @@ def test_a_path_that_leads_through_a_file_is_a_problem(tmp_path: Path) -> None:
 
 def test_a_file_of_somebody_else_was_never_prepared(tmp_path: Path) -> None:
     file = tmp_path / "notes.db"
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE TABLE notes (note)")
     connection.close()
 
@@ -130,7 +131,7 @@ def test_a_file_of_somebody_else_was_never_prepared(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "run `mainspring migrate`" in " ".join(done.stdout.split())
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("notes",)]
     connection.close()
 

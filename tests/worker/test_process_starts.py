@@ -120,6 +120,8 @@ forking.join()
 
 
 def test_a_fork_amid_the_start_of_a_process_inherits_nothing_of_it() -> None:
-    done = subprocess.run([sys.executable, "-c", FORK_AMID_START], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK_AMID_START], cwd=ROOT, capture_output=True, text=True
+    )
 
     assert (done.stdout, done.stderr) == ("0\n", "")
