@@ -17,7 +17,7 @@ from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.model.trigger import Trigger
 from mainspring.node import Node, NodeSettings, run_until_signalled
-from mainspring.schedules import ScheduleOptions, Schedules
+from mainspring.schedules import ScheduleOptions, Schedules, check_trigger
 from mainspring.store.protocol import JobFilter
 from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
 from mainspring.twin import twin
@@ -77,6 +77,7 @@ class Mainspring:
 
         Every worker of the app stores it as it starts. Its id is the name of the task unless given.
         """
+        check_trigger(trigger)  # or a decorator without its parentheses would do nothing at all
         return lambda task: self.schedules.define(id, task, trigger, options)
 
     def enqueue(

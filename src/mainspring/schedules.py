@@ -79,7 +79,7 @@ class Schedules:
         """Store what `new` has made, some thousands at a time, and return how many; `add` says what that means."""
         remaining, count = iter(schedules), 0
         while batch := list(islice(remaining, _BATCH)):
-            self._client.store.put_schedules(batch)
+            self._client.store.put_schedules(batch, node_name())
             count += len(batch)
         return count
 
@@ -110,7 +110,7 @@ class Schedules:
 
     def remove(self, schedule_id: str) -> None:
         """Remove it. Its jobs and its history stay; one that is defined in code comes back with the next worker."""
-        if not self._client.store.remove_schedules([schedule_id]):
+        if not self._client.store.remove_schedules([schedule_id], node_name()):
             raise self._unknown(schedule_id)
 
     def trigger(self, schedule_id: str) -> JobHandle[Any]:
@@ -131,6 +131,8 @@ class Schedules:
             return []
         if isinstance(definition.trigger, After):
             return [Preview(schedule.tick_at, schedule.tick_at)] if schedule.tick_at else []
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise InvalidValue(f"expected n to be a whole number from 0 on, got: {shortened(n)}")
         left = n if definition.max_runs is None else min(n, definition.max_runs - schedule.runs)
         start = after or self._client.clock.now()
         if definition.start is not None:
@@ -151,6 +153,8 @@ class Schedules:
         for name, instant in (("start", start), ("end", end)):
             if not isinstance(instant, datetime) or instant.tzinfo is None:
                 raise InvalidValue(f"expected {name} to be a datetime with a time zone, got: {shortened(instant)}")
+        if end < start:
+            raise InvalidValue(f"expected end to come after start, got: {start} and {end}")
         first = max(start, definition.start or start) - datetime.resolution
         last = min(end - datetime.resolution, definition.end or end, self._client.clock.now())
         found = list(islice(ticks(definition.trigger, first, last), LARGEST_BACKFILL + 1))
@@ -186,7 +190,7 @@ class Schedules:
 
     def sync(self) -> None:
         """Store the schedules that the program defines, and tell of those that it no longer does."""
-        self._client.store.put_schedules(list(self._in_code.values()))
+        self._client.store.put_schedules(list(self._in_code.values()), node_name())
         if not self._in_code:
             return
         orphans = [one.id for one in self._all(Origin.CODE) if one.id not in self._in_code]
@@ -222,10 +226,15 @@ class Schedules:
         return ScheduleNotFound(schedule_id, [one.id for one in self._client.store.schedules(limit=_PAGE)])
 
 
-def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Definition:
-    check_known(options, ScheduleOptions)
+def check_trigger(trigger: Trigger) -> None:
+    """Refuse what is no trigger."""
     if not isinstance(trigger, Trigger):
         raise InvalidValue(f"expected a trigger such as every('15m') or cron('0 9 * * *'), got: {shortened(trigger)}")
+
+
+def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Definition:
+    check_known(options, ScheduleOptions)
+    check_trigger(trigger)
     given: dict[str, Any] = {name: value for name, value in options.items() if name not in ("args", "kwargs")}
     for name in ("grace", "jitter", "expect_success_within"):
         if name in given:

@@ -16,7 +16,8 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture(autouse=True)
 def an_hour_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mainspring.worker.claim.AHEAD", HOUR)
+    for module in ("claim", "early"):
+        monkeypatch.setattr(f"mainspring.worker.{module}.AHEAD", HOUR)
 
 
 def test_no_job_starts_before_its_time(app: Mainspring) -> None:

@@ -55,6 +55,9 @@ _ALIASES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
+_ODD = ("localtime", "Factory", "posix", "right/")
+"""Beginnings of names that mean something else on each machine, or clocks that count leap seconds."""
+
 _SOME_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - local times have no zone here
 # Years of every length, beginning on every day of the week: a date that none of them has, no year has.
 _ALL_KINDS_OF_YEARS = range(2000, 2028)
@@ -124,13 +127,16 @@ def zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC  # known even where no zones are installed
     try:
-        return ZoneInfo(name)
+        found = ZoneInfo(name) if name and not name.startswith(_ODD) else None
     except (LookupError, ValueError, OSError):
-        known = available_timezones()
+        found = None
+    if found is None:
+        known = {zone for zone in available_timezones() if not zone.startswith(_ODD)}
         hint = did_you_mean(name, known) if known else "; none are installed here: pip install tzdata"
         raise InvalidValue(
             f"expected tz to be the name of a time zone such as 'Europe/Berlin', got: {shortened(name)}{hint}"
-        ) from None
+        )
+    return found
 
 
 def next_tick(expression: Expression, zone: tzinfo, after: datetime) -> datetime | None:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from mainspring.errors import InvalidValue
 from mainspring.model.schedule import CATCH_UP, MICROSECOND, Misfire, NewSchedule, Overlap, Schedule, spread
 from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import After, count_ticks, last_ticks
@@ -18,7 +19,7 @@ from mainspring.model.trigger import After, count_ticks, last_ticks
 LATE = timedelta(minutes=1)
 """A job that is made so long after its tick is called late."""
 
-_COUNTED = 1_000
+_COUNTED = 100
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +30,9 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
     buffered_at: datetime | None = None
     awaits: bool = False
+
+
+NOWHERE = Position(tick_at=None, due_at=None)
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,17 +49,29 @@ def begin(schedule: NewSchedule, now: datetime) -> Position:
     return Position(tick_at=first, due_at=_due(schedule, first))
 
 
-def change(before: Schedule, schedule: NewSchedule, now: datetime) -> Position:
-    """Return where a schedule stands that was defined anew: with the same trigger, where it stood."""
+def change(before: Schedule, schedule: NewSchedule, now: datetime) -> Decision:
+    """Return what it takes to define a schedule anew: with the same times it stays where it stands.
+
+    With other times it begins anew, and what was due by the old ones is on record as missed.
+    """
     old, new = before.definition, schedule.definition
     if new.max_runs is not None and before.runs >= new.max_runs:
-        return _standing(before, tick_at=None, due_at=None, awaits=before.buffered_at is not None)
-    if before.ended or (old.trigger, old.start, old.end) != (new.trigger, new.start, new.end):
-        waits = before.buffered_at is not None
-        return msgspec.structs.replace(
-            begin(schedule, now), runs=before.runs, buffered_at=before.buffered_at, awaits=waits
-        )
-    return _standing(before, due_at=_due(schedule, before.tick_at))
+        return _abandon(before, now, Position(tick_at=None, due_at=None, runs=before.runs))
+    if before.awaits and isinstance(old.trigger, After) and isinstance(new.trigger, After):
+        return Decision(position=_standing(before, due_at=now))  # it waits as before, and then as long as it says now
+    if not before.ended and (old.trigger, old.start, old.end) == (new.trigger, new.start, new.end):
+        # What it awaits may have ended a moment ago, which it must not forget.
+        return Decision(position=_standing(before, due_at=now if before.awaits else _due(schedule, before.tick_at)))
+    anew = msgspec.structs.replace(begin(schedule, now), runs=before.runs)
+    if before.buffered_at is None or isinstance(new.trigger, After):
+        return _abandon(before, now, anew)
+    kept = msgspec.structs.replace(anew, due_at=now, buffered_at=before.buffered_at, awaits=True)
+    return Decision(position=kept, ticks=_unfired(before, now))
+
+
+def remove(schedule: Schedule, now: datetime) -> Sequence[Tick]:
+    """Return what is to be said of the ticks that nobody will fire any more because *schedule* is removed."""
+    return _abandon(schedule, now, NOWHERE).ticks
 
 
 def pause(schedule: Schedule) -> Decision:
@@ -65,14 +81,42 @@ def pause(schedule: Schedule) -> Decision:
 
 def resume(schedule: Schedule, now: datetime) -> Decision:
     """Return what it takes to let *schedule* go on with the next tick; those that came in the meantime are skipped."""
-    definition = schedule.definition
-    if schedule.awaits:
-        return Decision(position=_standing(schedule, due_at=now))
-    nominal = _nominal(schedule, now)
-    next_tick = definition.next_tick(nominal)
-    position = _standing(schedule, tick_at=next_tick, due_at=_due(schedule, next_tick))
-    passed = _passed(schedule, nominal, Verdict.SKIPPED, "the schedule was paused")
-    return Decision(position=position, ticks=passed)
+    passed = _passed(schedule, _nominal(schedule, now), Verdict.SKIPPED, "the schedule was paused")
+    next_tick = schedule.definition.next_tick(_nominal(schedule, now)) if passed else schedule.tick_at
+    due_at = now if schedule.awaits else _due(schedule, next_tick)
+    return Decision(position=_standing(schedule, tick_at=next_tick, due_at=due_at), ticks=passed)
+
+
+def unmade(schedule: Schedule, decision: Decision, now: datetime) -> Position:
+    """Return where *schedule* stands when a tick became no job after all, because it had had its turn before.
+
+    One that was to wait for the end of that job goes on: with the next tick, or with what it has kept waiting.
+    """
+    if not isinstance(schedule.definition.trigger, After):
+        return msgspec.structs.replace(decision.position, due_at=now)
+    next_tick = schedule.definition.next_tick(now)
+    return msgspec.structs.replace(decision.position, tick_at=next_tick, due_at=_due(schedule, next_tick), awaits=False)
+
+
+def postpone(schedule: Schedule, until: datetime) -> Position:
+    """Return where *schedule* stands when nothing can be decided for it now."""
+    return _standing(schedule, due_at=until)
+
+
+def _abandon(schedule: Schedule, now: datetime, position: Position) -> Decision:
+    """Leave the ticks of *schedule* that are due or wait, and say so of each."""
+    ticks = list(_unfired(schedule, now))
+    if schedule.buffered_at is not None:
+        why = "the schedule was changed before it could run"
+        ticks.append(Tick(at=schedule.buffered_at, verdict=Verdict.SKIPPED, reason=why))
+    return Decision(position=position, ticks=ticks)
+
+
+def _unfired(schedule: Schedule, now: datetime) -> list[Tick]:
+    """Return what is said of the ticks that are due when the schedule is changed before anybody fires them."""
+    if schedule.paused:
+        return _passed(schedule, _nominal(schedule, now), Verdict.SKIPPED, "the schedule was paused")
+    return _passed(schedule, _nominal(schedule, now), Verdict.MISSED, "the schedule was changed before it fired")
 
 
 def decide(schedule: Schedule, now: datetime, unfinished: Sequence[UUID]) -> Decision:
@@ -146,6 +190,9 @@ class _Overlapping:
     def decide(
         self, run: Sequence[datetime], following: datetime | None
     ) -> tuple[list[Tick], Position, Sequence[UUID]]:
+        if self._buffered is not None and self._spent:
+            self._skip(self._buffered, "the schedule had made all its jobs")
+            self._buffered = None
         if self._buffered is not None and not self._busy:
             self._fire(self._buffered)
             self._buffered = None
@@ -204,12 +251,17 @@ def _passed(schedule: Schedule, until: datetime, verdict: Verdict, why: str) -> 
     trigger, end, first = schedule.definition.trigger, schedule.definition.end, schedule.tick_at
     if first is None or first > until:
         return []
-    until = until if end is None else min(until, end)
-    count = count_ticks(trigger, first - MICROSECOND, until, _COUNTED)
-    if count == 1:
+    if isinstance(trigger, After):
         return [Tick(at=first, verdict=verdict, reason=why)]
-    (last,) = last_ticks(trigger, first - MICROSECOND, until, 1)
-    return [Tick(at=first, until=last, count=count, verdict=verdict, reason=why)]
+    until = until if end is None else min(until, end)
+    try:
+        count = count_ticks(trigger, first - MICROSECOND, until, _COUNTED)
+        last = last_ticks(trigger, first - MICROSECOND, until, 1)
+    except InvalidValue:  # a time zone that is not known here: how many there were, another node could tell
+        return [Tick(at=first, until=until, count=None, verdict=verdict, reason=why)]
+    if count == 1 or not last:  # none, where the rules of a time zone have changed since it was reckoned
+        return [Tick(at=first, verdict=verdict, reason=why)]
+    return [Tick(at=first, until=last[0], count=count, verdict=verdict, reason=why)]
 
 
 def _nominal(schedule: Schedule, now: datetime) -> datetime:

@@ -12,7 +12,7 @@ from mainspring.errors import InvalidValue
 from mainspring.model.duration import duration
 from mainspring.model.job import Priority, check_name, check_priority
 from mainspring.model.text import check_document, shortened, storable
-from mainspring.model.trigger import Trigger
+from mainspring.model.trigger import After, At, Cron, Every, Trigger
 
 MICROSECOND = timedelta(microseconds=1)
 CATCH_UP = 100
@@ -70,6 +70,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         check_name(self.task, "task")
         check_name(self.queue, "queue")
         check_priority(self.priority)
+        if isinstance(self.trigger, Cron):
+            self.trigger.check()
         check_document(self.payload, "payload")
         for name, length in (("grace", self.grace), ("jitter", self.jitter)):
             if length is not None:
@@ -87,20 +89,35 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         _check_words(self.notes, self.team)
 
     @property
+    def depends(self) -> bool:
+        """Whether what becomes of its ticks depends on its jobs."""
+        return self.overlap is not Overlap.ALLOW or isinstance(self.trigger, After)
+
+    @property
     def longest_delay(self) -> timedelta:
         """How late a tick may be and still run."""
         return GRACE[self.misfire] if self.grace is None else self.grace
 
     def next_tick(self, after: datetime) -> datetime | None:
         """Return the first tick later than *after* that lies within start and end."""
-        if self.start is not None:
+        if self.start is not None and not isinstance(self.trigger, After):
             after = max(after, self.start - MICROSECOND)
-        tick = self.trigger.next(after)
-        return None if tick is None or (self.end is not None and tick > self.end) else tick
+        return self._in_time(self.trigger.next(after))
 
     def first_tick(self, now: datetime) -> datetime | None:
-        """Return the first tick of a schedule that begins now; one that is to start right now does."""
-        return self.next_tick(now - MICROSECOND if self.start == now else now)
+        """Return the first tick of a schedule that begins now.
+
+        One that is to start right now does. A single time that has passed is late, and no reason to forget it.
+        """
+        if isinstance(self.trigger, At):
+            return self._in_time(self.trigger.when)
+        if isinstance(self.trigger, After) and self.start is not None and self.start >= now:
+            return self._in_time(self.start)
+        starts_now = now in (self.start, self.trigger.start if isinstance(self.trigger, Every) else None)
+        return self.next_tick(now - MICROSECOND if starts_now else now)
+
+    def _in_time(self, tick: datetime | None) -> datetime | None:
+        return None if tick is None or (self.end is not None and tick > self.end) else tick
 
 
 class Origin(StrEnum):
@@ -162,5 +179,5 @@ def _check_words(notes: str | None, team: str | None) -> None:
         check_name(team, "team")
     if notes is not None and (not isinstance(notes, str) or len(notes) > _LONGEST_NOTES or storable(notes) != notes):
         raise InvalidValue(
-            f"expected notes to be text of at most {_LONGEST_NOTES:,} characters, got: {shortened(notes)}"
+            f"expected notes to be text of at most {_LONGEST_NOTES:,} characters, without NUL, got: {shortened(notes)}"
         )

@@ -27,8 +27,10 @@ class Firer:
     def __call__(self) -> float:
         """Fire what is due, and return the seconds until there may be more."""
         try:
-            next_due = self._store.fire(self._node, self._ids.many).next_due
+            fired = self._store.fire(self._node, self._ids.many)
         except StoreError as error:
             log.warning("can't fire, trying on: %s", error)
             return _PAUSE_AFTER_ERROR
-        return POLL if next_due is None else min(POLL, next_due.total_seconds())
+        for schedule, why in fired.failed.items():
+            log.error("can't fire schedule %s, trying again in a minute: %s", schedule, why)
+        return POLL if fired.next_due is None else min(POLL, fired.next_due.total_seconds())

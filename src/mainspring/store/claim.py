@@ -10,9 +10,13 @@ from uuid import UUID
 from mainspring.model.job import Job, JobState
 from mainspring.store import rows
 from mainspring.store.database import Database
+from mainspring.store.protocol import AHEAD
 
 MOST = 10_000
 """Jobs in one claim, so that it stays far from its deadline; whoever wants more asks again."""
+
+_MARGIN = timedelta(seconds=1)
+"""What is ready and due later than anybody promotes was due before the clock was set back; it is not to wait again."""
 
 _rank = itemgetter(0)
 
@@ -30,7 +34,15 @@ def claim(
     if limit < 1 or (tasks is not None and not tasks):
         return []
     known = None if tasks is None else rows.document(tasks)
-    claimed = db.run("claim", session=session, queue=queue, limit=min(limit, MOST), tasks=known, ahead=ahead)
+    claimed = db.run(
+        "claim",
+        session=session,
+        queue=queue,
+        limit=min(limit, MOST),
+        tasks=known,
+        ahead=ahead,
+        beyond=max(ahead, AHEAD) + _MARGIN,
+    )
     # PostgreSQL promises no order for RETURNING.
     claimed.sort(key=_rank)
     # The query leaves out what is known here, and what a job that has just been claimed can't have.

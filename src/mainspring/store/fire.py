@@ -7,40 +7,52 @@ the tick is the last word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
+import msgspec
+
+from mainspring.clock import SystemClock
 from mainspring.model import firing, lifecycle
 from mainspring.model.firing import Decision
 from mainspring.model.job import Job, NewJob
 from mainspring.model.lifecycle import Asked, Settlement
-from mainspring.model.schedule import Overlap, Schedule
+from mainspring.model.schedule import Schedule
 from mainspring.model.tick import Tick, Verdict
-from mainspring.model.trigger import After
+from mainspring.model.trigger import ticks as ticks_of
 from mainspring.store import control, rows
-from mainspring.store.database import FIRE, Database, Runner
+from mainspring.store.chunks import chunks
+from mainspring.store.database import FIRE, Database, Row, Runner
 from mainspring.store.enqueue import insert, known
 from mainspring.store.protocol import Fired, Overdue
 
 NewIds = Callable[[int], list[UUID]]
 
 _LOCKED = timedelta(milliseconds=50)
+_PUT_OFF = timedelta(minutes=1)
+
+_BUDGET = 1.0
+_MOST_JOBS = 5_000
+"""Seconds of deciding, and ticks, in one transaction: after an outage there may be much to make up for, and others wait
+for the same locks."""
+
 _NO_JOBS = rows.document(verdict for verdict in Verdict if not verdict.is_job)
 _BUFFERED = rows.document([Verdict.BUFFERED])
 
 
 def fire(db: Database, node: str, new_ids: NewIds, limit: int) -> Fired:
     """See `protocol.Sweeps.fire`."""
-    looked_at, jobs, topics = db.transact(lambda tx: _fire(tx, node, new_ids, limit))
+    batch, topics = db.transact(lambda tx: _fire(tx, node, new_ids, limit))
     db.wake(topics)
     due = db.read("next_fire")
     next_due = timedelta(microseconds=max(0, due[0][0])) if due else None
-    if not looked_at and next_due == timedelta(0):
+    if not batch.schedules and next_due == timedelta(0):
         next_due = _LOCKED  # another node has it in its hands; to look again at once would be to spin
-    return Fired(schedules=looked_at, jobs=jobs, next_due=next_due)
+    return msgspec.structs.replace(batch, next_due=next_due)
 
 
 def trigger(db: Database, schedule_id: str, job_id: UUID, node: str) -> bool:
@@ -49,10 +61,8 @@ def trigger(db: Database, schedule_id: str, job_id: UUID, node: str) -> bool:
     def work(tx: Runner) -> set[str] | None:
         if tx.in_doubt and known(tx, [job_id]):
             return set()  # done by an earlier try, whose reply was lost
-        for now, *row in tx.run("lock_schedules", ids=rows.document([schedule_id])):
-            tick = Tick(at=now, verdict=Verdict.TRIGGERED)
-            return _write(tx, node, [(rows.to_schedule(tuple(row)), tick, job_id)], _BUFFERED)[1]
-        return None
+        locked = _lock(tx, schedule_id)
+        return None if locked is None else _trigger(tx, node, *locked, job_id)
 
     topics = db.transact(work)
     db.wake(topics or ())
@@ -65,12 +75,8 @@ def backfill(db: Database, schedule_id: str, ticks: Mapping[datetime, UUID], nod
     def work(tx: Runner) -> tuple[list[UUID], set[str]]:
         if tx.in_doubt and (done := known(tx, ticks.values())):
             return [job_id for job_id in ticks.values() if job_id in done], set()
-        for _, *row in tx.run("lock_schedules", ids=rows.document([schedule_id])):
-            schedule = rows.to_schedule(tuple(row))
-            asked = [(schedule, Tick(at=at, verdict=Verdict.BACKFILLED), job_id) for at, job_id in ticks.items()]
-            jobs, topics = _write(tx, node, asked, _NO_JOBS)
-            return [job.id for job in jobs], topics
-        return [], set()
+        locked = _lock(tx, schedule_id)
+        return ([], set()) if locked is None else _backfill(tx, node, *locked, ticks)
 
     made, topics = db.transact(work)
     db.wake(topics)
@@ -82,29 +88,97 @@ def find_overdue(db: Database) -> list[Overdue]:
     return [Overdue(*row) for row in db.run("find_overdue")]
 
 
-def _fire(tx: Runner, node: str, new_ids: NewIds, limit: int) -> tuple[int, int, set[str]]:
+def _lock(tx: Runner, schedule_id: str) -> tuple[Schedule, datetime] | None:
+    for now, *row in tx.run("lock_schedules", ids=rows.document([schedule_id])):
+        schedule = rows.to_schedule(tuple(row))
+        return None if schedule is None else (schedule, now)
+    return None
+
+
+def _trigger(tx: Runner, node: str, schedule: Schedule, now: datetime, job_id: UUID) -> set[str]:
+    """Make the job of a tick at *now*, or in the first microsecond after it that is not on record."""
+    made: list[NewJob] = []
+    topics: set[str] = set()
+    while not made:
+        made, topics = _write(tx, node, [(schedule, Tick(at=now, verdict=Verdict.TRIGGERED), job_id)], "[]")
+        now += datetime.resolution
+    return topics
+
+
+def _backfill(
+    tx: Runner, node: str, schedule: Schedule, now: datetime, ticks: Mapping[datetime, UUID]
+) -> tuple[list[UUID], set[str]]:
+    asked = {at: job_id for at, job_id in ticks.items() if at <= now}
+    rest = [(schedule, tick, None) for tick in _rest_of_spans(tx, schedule, asked)]
+    past = [(schedule, Tick(at=at, verdict=Verdict.BACKFILLED), job_id) for at, job_id in asked.items()]
+    jobs, topics = _write(tx, node, [*rest, *past], _NO_JOBS)
+    return [job.id for job in jobs], topics
+
+
+def _rest_of_spans(tx: Runner, schedule: Schedule, asked: Collection[datetime]) -> list[Tick]:
+    """Take the records that stand for several ticks and begin with one of *asked*; return what is left of them."""
+    found = tx.run("take_spans", schedule=schedule.id, ats=rows.instants(asked)) if asked else []
+    left: list[Tick] = []
+    for at, until, count, verdict, reason in found:
+        taken = sum(at <= one <= until for one in asked)
+        first = next((one for one in ticks_of(schedule.definition.trigger, at, until) if one not in asked), None)
+        if first is not None:
+            some = None if count is None else count - taken
+            one_left = first == until
+            left.append(Tick(at=first, until=None if one_left else until, count=some, verdict=verdict, reason=reason))
+    return left
+
+
+def _fire(tx: Runner, node: str, new_ids: NewIds, limit: int) -> tuple[Fired, set[str]]:
     found = tx.run("lock_due_schedules", limit=max(0, limit))
     if not found:
-        return 0, 0, set()
-    now, schedules = found[0][0], [rows.to_schedule(row[1:]) for row in found]
-    unfinished = _unfinished(tx, schedules)
-    decided = [(one, firing.decide(one, now, unfinished.get(one.id, ()))) for one in schedules]
+        return Fired(schedules=0, jobs=0, next_due=None, failed={}), set()
+    now = found[0][0]
+    decided, failed = _decide(tx, [row[1:] for row in found], now)
     moved = {schedule.id: decision.position for schedule, decision in decided}
+    moved |= {row[1]: firing.postpone(rows.standing(row[1:]), now + _PUT_OFF) for row in found if row[1] in failed}
     tx.run("move_schedules", positions=rows.positions(moved))
     jobs, topics = _write(tx, node, _with_ids(decided, new_ids), _BUFFERED)
-    return len(found), len(jobs), topics | _cancel(tx, decided)
+    _mend(tx, decided, jobs, now)
+    fired = Fired(schedules=len(moved), jobs=len(jobs), next_due=None, failed=failed)
+    return fired, topics | _cancel(tx, decided)
+
+
+def _decide(tx: Runner, found: Sequence[Row], now: datetime) -> tuple[list[tuple[Schedule, Decision]], dict[str, str]]:
+    """Decide for as many as can be decided and written in good time; the others are still due when these are done.
+
+    One for which nothing can be decided, because it can't be read or its time zone is not known here, must not keep the
+    others from firing.
+    """
+    clock = SystemClock()
+    give_up = clock.steady() + _BUDGET
+    schedules = {row[0]: rows.to_schedule(row) for row in found}
+    failed = {
+        one: "it can't be read; a newer version may have written it" for one, read in schedules.items() if not read
+    }
+    readable = [schedule for schedule in schedules.values() if schedule]
+    unfinished = _unfinished(tx, readable)
+    decided: list[tuple[Schedule, Decision]] = []
+    jobs = 0
+    for one in readable:
+        if jobs > _MOST_JOBS or clock.steady() > give_up:
+            break
+        try:
+            decision = firing.decide(one, now, unfinished.get(one.id, ()))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with this one, it is not wrong with all
+            failed[one.id] = str(error)
+        else:
+            decided.append((one, decision))
+            jobs += len(decision.ticks)
+    return decided, failed
 
 
 def _unfinished(tx: Runner, schedules: Sequence[Schedule]) -> dict[str, list[UUID]]:
     """Return the jobs of each schedule that have not finished, for those whose ticks depend on it."""
-    asked = [schedule.id for schedule in schedules if _depends(schedule)]
+    asked = [schedule.id for schedule in schedules if schedule.definition.depends]
     found = tx.run("unfinished_of", schedules=rows.document(asked)) if asked else []
     found.sort(key=itemgetter(0))
     return {schedule: [job_id for _, job_id in jobs] for schedule, jobs in groupby(found, key=itemgetter(0))}
-
-
-def _depends(schedule: Schedule) -> bool:
-    return schedule.definition.overlap is not Overlap.ALLOW or isinstance(schedule.definition.trigger, After)
 
 
 def _with_ids(
@@ -120,15 +194,14 @@ def _write(
     tx: Runner, node: str, ticks: Sequence[tuple[Schedule, Tick, UUID | None]], replaceable: str
 ) -> tuple[list[NewJob], set[str]]:
     """Record *ticks*, make jobs of those that were not recorded before, and return them with the topics to wake."""
-    if not ticks:
-        return [], set()
-    document = rows.ticks((schedule.id, tick, job_id) for schedule, tick, job_id in ticks)
-    recorded = {job_id for (job_id,) in tx.run("keep_ticks", ticks=document, node=node, replaceable=replaceable)}
-    jobs = [
-        _job(schedule, tick, job_id) for schedule, tick, job_id in ticks if job_id is not None and job_id in recorded
-    ]
-    if jobs:
-        insert(tx, jobs)
+    jobs: list[NewJob] = []
+    for piece in chunks(ticks, lambda one: len(one[0].definition.payload)):
+        document = rows.ticks((schedule.id, tick, job_id) for schedule, tick, job_id in piece)
+        recorded = {job_id for (job_id,) in tx.run("keep_ticks", ticks=document, node=node, replaceable=replaceable)}
+        made = [_job(schedule, tick, job_id) for schedule, tick, job_id in piece if job_id and job_id in recorded]
+        if made:
+            insert(tx, made, len(jobs))
+        jobs += made
     return jobs, {job.queue for job in jobs}
 
 
@@ -143,6 +216,18 @@ def _job(schedule: Schedule, tick: Tick, job_id: UUID) -> NewJob:
         schedule=schedule.id,
         tick=tick.at,
     )
+
+
+def _mend(tx: Runner, decided: Sequence[tuple[Schedule, Decision]], jobs: Sequence[NewJob], now: datetime) -> None:
+    """Move schedules on that would wait for the end of a job which was not made, because its tick was on record."""
+    made = Counter(job.schedule for job in jobs)
+    unmade = {
+        schedule.id: firing.unmade(schedule, decision, now)
+        for schedule, decision in decided
+        if decision.position.awaits and sum(tick.verdict.is_job for tick in decision.ticks) > made[schedule.id]
+    }
+    if unmade:
+        tx.run("move_schedules", positions=rows.positions(unmade))
 
 
 def _cancel(tx: Runner, decided: Sequence[tuple[Schedule, Decision]]) -> set[str]:

@@ -35,11 +35,15 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fired(msgspec.Struct, frozen=True, kw_only=True):
-    """How many schedules were looked at, how many jobs were made, and how long until the next is due."""
+    """How many schedules were looked at, how many jobs were made, and how long until the next is due.
+
+    `failed` are schedules for which nothing could be decided, with the reason; they are put off for a minute.
+    """
 
     schedules: int
     jobs: int
     next_due: timedelta | None
+    failed: Mapping[str, str]
 
 
 class Overdue(msgspec.Struct, frozen=True):
@@ -239,10 +243,11 @@ class Sweeps(Protocol):
 class Schedules(Protocol):
     """For whoever makes schedules, and whoever wants to know what they did."""
 
-    def put_schedules(self, schedules: Sequence[NewSchedule]) -> None:
+    def put_schedules(self, schedules: Sequence[NewSchedule], node: str = "") -> None:
         """Store *schedules*, all or none. One whose id is known is defined anew, and stays where it stands.
 
-        It goes on with its next tick, paused or not, unless another trigger, start or end says otherwise.
+        It goes on with its next tick, paused or not, unless another trigger, start or end says otherwise; what was due
+        by the old ones is on record as missed. *node* is who says so.
         """
         ...
 
@@ -265,8 +270,11 @@ class Schedules(Protocol):
         """Let schedules go on with their next tick; return the ids that are known. What has passed is skipped."""
         ...
 
-    def remove_schedules(self, ids: Collection[str]) -> set[str]:
-        """Remove schedules; return the ids that were known. Their jobs and their history stay."""
+    def remove_schedules(self, ids: Collection[str], node: str = "") -> set[str]:
+        """Remove schedules; return the ids that were known. Their jobs and their history stay.
+
+        What was due or waited is on record as missed or skipped.
+        """
         ...
 
     def trigger_schedule(self, schedule_id: str, job_id: UUID, node: str) -> bool:

@@ -36,7 +36,6 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     "wish": lambda column: [_WISHES.get(value) for value in column],
     "verdict": lambda column: [_VERDICTS[value] for value in column],
     "origin": lambda column: [_ORIGINS[value] for value in column],
-    "definition": lambda column: [_definition.decode(value) for value in column],
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
 }
 """By column name: what neither driver can know."""
@@ -119,6 +118,7 @@ def new_schedules(given: Iterable[tuple[NewSchedule, Position]]) -> str:
             position.runs,
             _instant(position.buffered_at),
             position.awaits,
+            schedule.definition.depends,
         )
         for schedule, position in given
     )
@@ -153,13 +153,29 @@ def ticks(recorded: Iterable[tuple[str, Tick, UUID | None]]) -> str:
     )
 
 
+def instants(of: Iterable[datetime]) -> str:
+    """Return instants as a document."""
+    return document(map(microseconds, of))
+
+
 def ended(schedules: Mapping[str, bool]) -> str:
     """Return, for each schedule of which a job has ended, whether one has succeeded, for the query `follow`."""
     return _encoder.encode(schedules).decode()
 
 
-def to_schedule(row: Row) -> Schedule:
-    """Return the schedule of a row whose columns are those of the fragment `schedule`."""
+def to_schedule(row: Row) -> Schedule | None:
+    """Return the schedule of a row whose columns are those of the fragment `schedule`; None if it can't be read.
+
+    A newer version may have written it, and must not keep this one from reading the others.
+    """
+    try:
+        return Schedule(row[0], _definition.decode(row[1]), *row[2:])
+    except msgspec.DecodeError:
+        return None
+
+
+def standing(row: Row) -> Schedule:
+    """Return the same without its definition: where it stands."""
     return Schedule(*row)
 
 

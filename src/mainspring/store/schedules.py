@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from mainspring.model import firing
-from mainspring.model.firing import Decision
+from mainspring.model.firing import NOWHERE, Decision, Position
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
-from mainspring.model.tick import TickRecord
+from mainspring.model.tick import TickRecord, Verdict
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
-from mainspring.store.database import FIRE, Database, Runner
+from mainspring.store.database import FIRE, Database, Row, Runner
 
 
-def put(db: Database, given: Sequence[NewSchedule]) -> None:
+def put(db: Database, given: Sequence[NewSchedule], node: str) -> None:
     """See `protocol.Schedules.put_schedules`."""
     # Of two with one id the last stands; in the order of ids, so that two calls do not wait for each other in a circle.
     last = sorted({schedule.id: schedule for schedule in given}.values(), key=lambda schedule: schedule.id)
     if last:
-        db.transact(lambda tx: _put(tx, last))
+        db.transact(lambda tx: _put(tx, last, node))
         db.wake({FIRE})
 
 
 def page(db: Database, after: str, limit: int, origin: Origin | None) -> list[Schedule]:
     """See `protocol.Schedules.schedules`."""
     found = db.read("page_schedules", after=after, limit=max(0, limit), origin=origin)
-    return [rows.to_schedule(row) for row in found]
+    return [schedule for row in found if (schedule := rows.to_schedule(row))]
 
 
 def get(db: Database, ids: Collection[str]) -> dict[str, Schedule]:
     """See `protocol.Schedules.get_schedules`."""
-    return {row[0]: rows.to_schedule(row) for row in db.read("get_schedules", ids=rows.document(ids))}
+    found = db.read("get_schedules", ids=rows.document(ids))
+    return {schedule.id: schedule for row in found if (schedule := rows.to_schedule(row))}
 
 
 def pause(db: Database, ids: Collection[str]) -> set[str]:
@@ -46,9 +47,11 @@ def resume(db: Database, ids: Collection[str], node: str) -> set[str]:
     return resumed
 
 
-def remove(db: Database, ids: Collection[str]) -> set[str]:
+def remove(db: Database, ids: Collection[str], node: str) -> set[str]:
     """See `protocol.Schedules.remove_schedules`."""
-    return {schedule for (schedule,) in db.run("remove_schedules", ids=rows.document(ids))}
+    known: set[str] = set()  # kept from try to try: after a lost reply they may be gone
+    db.transact(lambda tx: known.update(_remove(tx, ids, node)))
+    return known
 
 
 def ticks(db: Database, schedule_id: str, before: datetime | None, limit: int) -> list[TickRecord]:
@@ -57,22 +60,60 @@ def ticks(db: Database, schedule_id: str, before: datetime | None, limit: int) -
     return [TickRecord(*row) for row in found]
 
 
-def _put(tx: Runner, given: Sequence[NewSchedule]) -> None:
+def _put(tx: Runner, given: Sequence[NewSchedule], node: str) -> None:
     ((now,),) = tx.run("now")
     for piece in chunks(given, _characters):
-        _put_piece(tx, piece, now)
+        _put_piece(tx, piece, now, node)
 
 
-def _put_piece(tx: Runner, given: Sequence[NewSchedule], now: datetime) -> None:
-    found = tx.run("lock_schedules", ids=rows.document(schedule.id for schedule in given))
-    known = {row[1]: rows.to_schedule(row[1:]) for row in found}
+def _put_piece(tx: Runner, given: Sequence[NewSchedule], now: datetime, node: str) -> None:
+    locked = {row[1]: rows.to_schedule(row[1:]) for row in _lock(tx, [schedule.id for schedule in given])}
     changed = [
-        (schedule, firing.change(before, schedule, now) if before else firing.begin(schedule, now))
+        (schedule, firing.change(before, schedule, now))
         for schedule in given
-        if (before := known.get(schedule.id)) is None or _differ(before, schedule)
+        if (before := locked.get(schedule.id)) is not None and _differ(before, schedule)
     ]
-    if changed:
-        tx.run("put_schedules", schedules=rows.new_schedules(changed))
+    _record(tx, {schedule.id: decision for schedule, decision in changed}, node)
+    unreadable = [schedule for schedule in given if schedule.id in locked and locked[schedule.id] is None]
+    _write(
+        tx,
+        [(schedule, decision.position) for schedule, decision in changed]
+        + [(schedule, firing.begin(schedule, now)) for schedule in unreadable],
+        replace=True,
+    )
+    new = [schedule for schedule in given if schedule.id not in locked]
+    stored = _write(tx, [(schedule, firing.begin(schedule, now)) for schedule in new], replace=False)
+    met = [schedule for schedule in new if schedule.id not in stored]
+    if met:  # another node has put these just now, and perhaps fired them
+        _put_piece(tx, met, now, node)
+
+
+def _write(tx: Runner, put: Sequence[tuple[NewSchedule, Position]], *, replace: bool) -> set[str]:
+    if not put:
+        return set()
+    return {row[0] for row in tx.run("put_schedules", schedules=rows.new_schedules(put), replace=replace)}
+
+
+def _lock(tx: Runner, ids: Collection[str]) -> list[Row]:
+    return tx.run("lock_schedules", ids=rows.document(ids))
+
+
+def _locked(tx: Runner, ids: Collection[str]) -> dict[str, Schedule]:
+    """Lock those of *ids* that are stored, and return those of them that can be read."""
+    return {schedule.id: schedule for row in _lock(tx, ids) if (schedule := rows.to_schedule(row[1:]))}
+
+
+def _remove(tx: Runner, ids: Collection[str], node: str) -> set[str]:
+    ((now,),) = tx.run("now")
+    left = {one.id: Decision(position=NOWHERE, ticks=firing.remove(one, now)) for one in _locked(tx, ids).values()}
+    _record(tx, left, node)
+    return {schedule for (schedule,) in tx.run("remove_schedules", ids=rows.document(ids))}
+
+
+def _record(tx: Runner, decided: Mapping[str, Decision], node: str) -> None:
+    ticks = [(schedule, tick, None) for schedule, decision in decided.items() for tick in decision.ticks]
+    if ticks:
+        tx.run("keep_ticks", ticks=rows.ticks(ticks), node=node, replaceable=rows.document([Verdict.BUFFERED]))
 
 
 def _differ(before: Schedule, schedule: NewSchedule) -> bool:
@@ -84,19 +125,13 @@ def _characters(schedule: NewSchedule) -> int:
 
 
 def _move(
-    tx: Runner,
-    ids: Collection[str],
-    decide: Callable[[Schedule, datetime], Decision],
-    *,
-    paused: bool,
-    node: str = "",
+    tx: Runner, ids: Collection[str], decide: Callable[[Schedule, datetime], Decision], *, paused: bool, node: str = ""
 ) -> set[str]:
-    found = [(row[0], rows.to_schedule(row[1:])) for row in tx.run("lock_schedules", ids=rows.document(ids))]
-    decided = {schedule.id: decide(schedule, now) for now, schedule in found if schedule.paused is not paused}
-    passed = [(schedule, tick, None) for schedule, decision in decided.items() for tick in decision.ticks]
-    if passed:
-        tx.run("keep_ticks", ticks=rows.ticks(passed), node=node, replaceable="[]")
+    ((now,),) = tx.run("now")
+    found = _locked(tx, ids)
+    decided = {one.id: decide(one, now) for one in found.values() if one.paused is not paused}
+    _record(tx, decided, node)
     if decided:
         moved = {schedule: decision.position for schedule, decision in decided.items()}
         tx.run("move_schedules", positions=rows.positions(moved, paused=paused, anew=True))
-    return {schedule.id for _, schedule in found}
+    return set(found)

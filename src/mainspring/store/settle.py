@@ -36,6 +36,8 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
 
 def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set[str]]:
     """Write *settlements* in the transaction *tx*; return the ids that moved and the topics to wake afterwards."""
+    if schedules := _schedules(settlements):
+        tx.run("lock_followed", ended=rows.ended(dict.fromkeys(schedules, False)))
     settled: set[UUID] = set()
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
@@ -52,7 +54,7 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
         for row in tx.run("settle_again", settlements=rows.settlements(piece))
     ]
     paused = {settlement.job_id for settlement in again if settlement.outcome == Paused.name}
-    _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])
+    topics |= _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])
     topics |= {_topic(queue, state) for _, queue, state, _, _ in moved}
     return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
 
@@ -119,13 +121,13 @@ def _characters(settlement: Settlement) -> int:
     return len(settlement.result or "") + (len(failure.message) + len(failure.traceback or "") if failure else 0)
 
 
-def _grant(tx: Runner, wished: list[Row]) -> None:
+def _grant(tx: Runner, wished: list[Row]) -> set[str]:
     """Grant wishes that came while their attempt ended, for no worker will hear of them any more.
 
-    One that paused without a wish to pause has been resumed meanwhile.
+    One that paused without a wish to pause has been resumed meanwhile. Returns the topics to wake.
     """
     if not wished:
-        return
+        return set()
     asked = {job_id: (wish, reason) for job_id, _, _, wish, reason in wished}
     granted: list[Settlement] = []
     for _, *row in tx.run("lock_live", ids=rows.ids(asked)):
@@ -140,4 +142,4 @@ def _grant(tx: Runner, wished: list[Row]) -> None:
                 answer = lifecycle.resume(job, now=job.run_at)  # it was due, for it ran
         if isinstance(answer, Settlement):
             granted.append(answer)
-    apply(tx, granted)
+    return apply(tx, granted)[1]

@@ -105,8 +105,8 @@ class SqlStore:
     def prune(self, age: timedelta) -> int:
         return sweep.prune(self._db, age)
 
-    def put_schedules(self, given: Sequence[NewSchedule]) -> None:
-        schedules.put(self._db, given)
+    def put_schedules(self, given: Sequence[NewSchedule], node: str = "") -> None:
+        schedules.put(self._db, given, node)
 
     def schedules(self, after: str = "", limit: int = 1_000, origin: Origin | None = None) -> list[Schedule]:
         return schedules.page(self._db, after, limit, origin)
@@ -120,8 +120,8 @@ class SqlStore:
     def resume_schedules(self, ids: Collection[str], node: str) -> set[str]:
         return schedules.resume(self._db, ids, node)
 
-    def remove_schedules(self, ids: Collection[str]) -> set[str]:
-        return schedules.remove(self._db, ids)
+    def remove_schedules(self, ids: Collection[str], node: str = "") -> set[str]:
+        return schedules.remove(self._db, ids, node)
 
     def trigger_schedule(self, schedule_id: str, job_id: UUID, node: str) -> bool:
         return fire.trigger(self._db, schedule_id, job_id, node)

@@ -72,6 +72,7 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
         found = False
         while store.fire(_NAME, app.client.new_ids).schedules:
             pass
+        store.find_overdue()
         while store.promote().count:
             pass
         for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):

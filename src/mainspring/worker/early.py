@@ -7,10 +7,11 @@ import itertools
 import math
 import threading
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mainspring.clock import Clock
 from mainspring.service import Loop
+from mainspring.store.protocol import AHEAD
 from mainspring.worker.held import Held
 
 
@@ -29,8 +30,12 @@ class Early:
         return len(self._waiting)
 
     def keep(self, taken: list[Held]) -> list[Held]:
-        """Return what is due of *taken*, and start the rest when it is."""
-        if not (early := {held for held in taken if held.job.run_at > _claimed_at(held)}):
+        """Return what is due of *taken*, and start the rest when it is.
+
+        What seems to be due later than anything is promoted has been due already, before the clock was set back.
+        """
+        early = [held for held in taken if timedelta(0) < held.job.run_at - _claimed_at(held) <= AHEAD]
+        if not early:
             return taken
         now = self._clock.steady()  # after the reply, so that none starts before its time, however long that took
         with self._lock:
@@ -38,7 +43,8 @@ class Early:
                 wait = (held.job.run_at - _claimed_at(held)).total_seconds()
                 heapq.heappush(self._waiting, (now + wait, next(self._numbers), held))
         self.loop.wake()
-        return [held for held in taken if held not in early]
+        kept = set(early)
+        return [held for held in taken if held not in kept]
 
     def take_back(self) -> list[Held]:
         """Return all that has not started; it will not be started any more."""

@@ -353,7 +353,7 @@ def test_a_schedule_with_the_same_times_stays_where_it_is() -> None:
     before = schedule(state={"runs": 7})
     anew = NewSchedule(id="s", definition=define(task="other", jitter=MINUTE))
 
-    position = firing.change(before, anew, NOON + 5 * HOUR)
+    position = firing.change(before, anew, NOON + 5 * HOUR).position
 
     assert position == Position(tick_at=NOON + HOUR, due_at=NOON + HOUR + spread("s", MINUTE), runs=7)
 
@@ -363,7 +363,7 @@ def test_other_times_count_from_now(changes: dict[str, Any]) -> None:
     before = schedule(state={"runs": 7})
     anew = NewSchedule(id="s", definition=define(**changes))
 
-    position = firing.change(before, anew, NOON + 5 * HOUR)
+    position = firing.change(before, anew, NOON + 5 * HOUR).position
 
     expected = anew.definition.next_tick(NOON + 5 * HOUR)
     assert position == Position(tick_at=expected, due_at=expected, runs=7)
@@ -372,7 +372,7 @@ def test_other_times_count_from_now(changes: dict[str, Any]) -> None:
 def test_a_tick_that_waits_is_kept() -> None:
     before = schedule(state={"buffered_at": NOON, "awaits": True})
 
-    position = firing.change(before, NewSchedule(id="s", definition=define(trigger=MINUTELY)), NOON + HOUR)
+    position = firing.change(before, NewSchedule(id="s", definition=define(trigger=MINUTELY)), NOON + HOUR).position
 
     assert (position.buffered_at, position.awaits) == (NOON, True)
 
@@ -380,7 +380,7 @@ def test_a_tick_that_waits_is_kept() -> None:
 def test_one_that_has_ended_begins_again_if_it_may_run_more_often() -> None:
     ended = schedule(max_runs=1, state={"runs": 1, "tick_at": None, "due_at": None})
 
-    same = firing.change(ended, NewSchedule(id="s", definition=define(max_runs=1)), NOON + HOUR)
-    more = firing.change(ended, NewSchedule(id="s", definition=define(max_runs=2)), NOON + HOUR)
+    same = firing.change(ended, NewSchedule(id="s", definition=define(max_runs=1)), NOON + HOUR).position
+    more = firing.change(ended, NewSchedule(id="s", definition=define(max_runs=2)), NOON + HOUR).position
 
     assert (same.tick_at, more.tick_at) == (None, NOON + 2 * HOUR)

@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +22,6 @@ from mainspring.model.trigger import (
     at,
     count_ticks,
     cron,
-    decode,
-    encode,
     every,
     last_ticks,
     ticks,
@@ -42,6 +41,15 @@ TRIGGERS: list[Trigger] = [
 ]
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
 LENGTHS = st.timedeltas(timedelta(milliseconds=100), timedelta(days=400))
+
+
+def encode(trigger: Trigger) -> str:
+    return msgspec.json.encode(trigger).decode()
+
+
+def decode(text: str) -> Trigger:
+    decoded: Trigger = msgspec.json.decode(text, type=Trigger)
+    return decoded
 
 
 def counting(trigger: Any, monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
@@ -197,23 +205,6 @@ def test_a_stored_trigger_is_readable() -> None:
     assert encode(cron("0 9 * * *", BERLIN)) == '{"kind":"cron","expression":"0 9 * * *","tz":"Europe/Berlin"}'
     assert cron("0 9 * * *", BERLIN) == Cron("0 9 * * *", "Europe/Berlin")
     assert cron("0 9 * * *", BERLIN) != cron("0 9 * * *")
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("", "truncated"),
-        ("{}", "kind"),
-        ('{"kind":"moon"}', "moon"),
-        ('{"kind":"cron","expression":"0 0 30 2 *","tz":"UTC"}', "no February has a day 30"),
-        ('{"kind":"every","length":"PT0S"}', "at least 0.1 s"),
-        ('{"kind":"at","when":"2026-05-01T12:00:00"}', "to have a time zone"),
-    ],
-)
-def test_what_was_never_stored_is_refused(text: str, why: str) -> None:
-    with pytest.raises(InvalidValue, match="expected a trigger as JSON, got ") as caught:
-        decode(text)
-    assert why in str(caught.value)
 
 
 @pytest.mark.parametrize("tz", ["Europe/Berln", "europe/berlin"])

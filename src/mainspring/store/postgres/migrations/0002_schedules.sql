@@ -1,4 +1,5 @@
--- `definition` is what its author says, as JSON; the rest is where the schedule stands.
+-- `definition` is what its author says, as JSON; the rest is where the schedule stands. Of the former, `depends` says
+-- whether its ticks depend on its jobs, and `success_in` how soon one should succeed.
 CREATE TABLE mainspring.schedules (
     id          text PRIMARY KEY,
     definition  text NOT NULL,
@@ -10,6 +11,7 @@ CREATE TABLE mainspring.schedules (
     buffered_at timestamptz,
     awaits      boolean NOT NULL DEFAULT false,
     ended_at    timestamptz,
+    depends     boolean NOT NULL,
     success_in  interval,
     expected_by timestamptz,
     overdue     boolean NOT NULL DEFAULT false,

@@ -22,6 +22,15 @@ FROM mainspring.jobs
 WHERE schedule = ANY (ARRAY(SELECT json_array_elements_text(CAST(:schedules AS json))))
 ORDER BY id;
 
+-- Before any job is locked, in the order of ids: what a schedule awaits is seen only by a statement that begins when it is
+-- locked, and whoever fires it locks it before its jobs.
+-- name: lock_followed
+SELECT id AS schedule_id
+FROM mainspring.schedules
+WHERE id = ANY (ARRAY(SELECT jsonb_object_keys(CAST(:ended AS jsonb)))) AND depends
+ORDER BY id
+FOR UPDATE;
+
 -- After a success the next is expected from the next tick on; where that is not known yet, `move_schedules` will tell.
 -- Says whether any of the schedules waited for that. In the order of ids, as whoever locks several does.
 -- name: follow

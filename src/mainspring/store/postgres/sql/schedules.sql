@@ -12,6 +12,7 @@ WITH {clock}
 SELECT now AS now_at
 FROM clock;
 
+-- Those that are there already are left alone unless they are to be replaced: another node may have put them just now.
 -- name: put_schedules
 WITH {clock},
 given AS MATERIALIZED (
@@ -21,19 +22,23 @@ given AS MATERIALIZED (
            timestamptz 'epoch' + CAST(fields ->> 5 AS bigint) * interval '1 microsecond' AS due_at,
            CAST(fields ->> 6 AS bigint) AS runs,
            timestamptz 'epoch' + CAST(fields ->> 7 AS bigint) * interval '1 microsecond' AS buffered_at,
-           CAST(fields ->> 8 AS boolean) AS awaits
+           CAST(fields ->> 8 AS boolean) AS awaits, CAST(fields ->> 9 AS boolean) AS depends
     FROM jsonb_array_elements(CAST(:schedules AS jsonb)) AS schedule (fields)
 )
 INSERT INTO mainspring.schedules AS schedule (
-    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, expected_by, created_at, changed_at)
-SELECT id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, tick_at + success_in, now, now
+    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, expected_by, created_at,
+    changed_at)
+SELECT id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends,
+       tick_at + success_in, now, now
 FROM given, clock
 ORDER BY id
 ON CONFLICT (id) DO UPDATE
 SET definition = excluded.definition, origin = excluded.origin, success_in = excluded.success_in,
     tick_at = excluded.tick_at, due_at = CASE WHEN NOT schedule.paused THEN excluded.due_at END,
     runs = excluded.runs, buffered_at = excluded.buffered_at, awaits = excluded.awaits,
-    expected_by = excluded.expected_by, overdue = false, changed_at = excluded.changed_at;
+    depends = excluded.depends, expected_by = excluded.expected_by, overdue = false, changed_at = excluded.changed_at
+WHERE :replace
+RETURNING id AS schedule_id;
 
 -- name: move_schedules
 WITH given AS MATERIALIZED (
@@ -97,3 +102,11 @@ FROM mainspring.ticks
 WHERE schedule = :schedule AND at < coalesce(CAST(:before AS timestamptz), 'infinity')
 ORDER BY at DESC
 LIMIT :limit;
+
+-- Of those that begin there: what stands for one of them can't stand for the others any more.
+-- name: take_spans
+DELETE FROM mainspring.ticks
+WHERE schedule = :schedule AND until IS NOT NULL
+  AND at = ANY (ARRAY(SELECT timestamptz 'epoch' + CAST(value AS bigint) * interval '1 microsecond'
+                     FROM json_array_elements_text(CAST(:ats AS json)) AS given (value)))
+RETURNING at, until, count, verdict, reason;

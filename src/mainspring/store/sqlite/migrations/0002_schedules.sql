@@ -1,4 +1,5 @@
--- `definition` is what its author says, as JSON; the rest is where the schedule stands.
+-- `definition` is what its author says, as JSON; the rest is where the schedule stands. Of the former, `depends` says
+-- whether its ticks depend on its jobs, and `success_in` how soon one should succeed.
 CREATE TABLE mainspring_schedules (
     id          TEXT PRIMARY KEY,
     definition  TEXT NOT NULL,
@@ -10,6 +11,7 @@ CREATE TABLE mainspring_schedules (
     buffered_at INTEGER,
     awaits      INTEGER NOT NULL DEFAULT 0 CHECK (awaits IN (0, 1)),
     ended_at    INTEGER,
+    depends     INTEGER NOT NULL CHECK (depends IN (0, 1)),
     success_in  INTEGER,
     expected_by INTEGER,
     overdue     INTEGER NOT NULL DEFAULT 0 CHECK (overdue IN (0, 1)),

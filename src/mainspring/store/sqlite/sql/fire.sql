@@ -18,6 +18,11 @@ FROM mainspring_jobs
 WHERE schedule IN (SELECT value FROM json_each(:schedules))
 ORDER BY id;
 
+-- name: lock_followed
+SELECT id AS schedule_id
+FROM mainspring_schedules
+WHERE id IN (SELECT key FROM json_each(:ended)) AND depends;
+
 -- After a success the next is expected from the next tick on; where that is not known yet, `move_schedules` will tell.
 -- Says whether any of the schedules waited for that.
 -- name: follow

@@ -8,7 +8,7 @@ id, task, queue, payload, priority, state, run_at, created_at, key, attempt, los
 NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick
 
 -- name: next_ready
-WHERE state = 'ready' AND queue = :queue AND run_at <= :now + :ahead
+WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
   AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
   AND EXISTS (
       SELECT 1 FROM mainspring_sessions

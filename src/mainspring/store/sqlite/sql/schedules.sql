@@ -7,18 +7,24 @@ ORDER BY id;
 -- name: now
 SELECT :now AS now_at;
 
+-- Differs from PostgreSQL: there is one writer at a time, so none can have come in between.
 -- name: put_schedules
 INSERT INTO mainspring_schedules (
-    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, expected_by, created_at, changed_at)
+    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, expected_by, created_at,
+    changed_at)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-       value ->> 8, (value ->> 4) + (value ->> 3), :now, :now
+       value ->> 8, value ->> 9, (value ->> 4) + (value ->> 3), :now, :now
 FROM json_each(:schedules)
 WHERE TRUE
 ON CONFLICT (id) DO UPDATE
 SET definition = excluded.definition, origin = excluded.origin, success_in = excluded.success_in,
     tick_at = excluded.tick_at, due_at = CASE WHEN NOT paused THEN excluded.due_at END,
     runs = excluded.runs, buffered_at = excluded.buffered_at, awaits = excluded.awaits,
-    expected_by = excluded.expected_by, overdue = 0, changed_at = excluded.changed_at;
+    depends = excluded.depends, expected_by = excluded.expected_by, overdue = 0, changed_at = excluded.changed_at
+WHERE :replace;
+
+SELECT value ->> 0 AS schedule_id
+FROM json_each(:schedules);
 
 -- name: move_schedules
 UPDATE mainspring_schedules
@@ -69,3 +75,10 @@ FROM mainspring_ticks
 WHERE schedule = :schedule AND (:before IS NULL OR at < :before)
 ORDER BY at DESC
 LIMIT :limit;
+
+-- Of those that begin there: what stands for one of them can't stand for the others any more.
+-- name: take_spans
+DELETE FROM mainspring_ticks
+WHERE schedule = :schedule AND until IS NOT NULL
+  AND at IN (SELECT value FROM json_each(:ats))
+RETURNING at, until, count, verdict, reason;
