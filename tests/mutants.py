@@ -192,7 +192,7 @@ MUTANTS = [
     Mutant(
         "a wish that comes while an attempt ends is forgotten",
         "store/settle.py",
-        "    _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])\n",
+        "    topics |= _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])\n",
         "",
         f"{SETTLE}::test_a_cancel_that_comes_during_a_failing_attempt_is_not_lost",
     ),

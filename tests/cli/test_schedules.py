@@ -460,7 +460,7 @@ def test_schedules_are_removed_and_their_history_stays(url: str) -> None:
 
     assert said("remove", "a", "--yes", "--url", url) == "a removed\n"
     assert ids_at(url) == ["b"]
-    assert [tick["verdict"] for tick in told("history", "a", "--url", url)["ticks"]] == ["fired"]
+    assert [tick["verdict"] for tick in told("history", "a", "--url", url)["ticks"]] == ["missed", "fired"]
     assert " fired " in said("history", "a", "--url", url)
 
 
@@ -594,7 +594,7 @@ def test_a_stretch_without_ticks_needs_no_question(here: str) -> None:
     with past(here) as made:
         made.schedules.add("s", "greet", at(FAR))
 
-    assert said("backfill", "s", *SPAN).startswith("s has no tick from Thu 2026-01-01 00:00 UTC until before")
+    assert said("backfill", "s", *SPAN).startswith("s has no past tick from Thu 2026-01-01 00:00 UTC until before")
 
 
 @pytest.mark.parametrize(

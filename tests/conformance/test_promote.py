@@ -91,15 +91,16 @@ def test_a_sweeper_that_finds_everything_locked_does_not_come_back_at_once(
 
 
 def test_a_job_may_be_promoted_ahead_and_counts_as_started_at_its_time(store: SqlStore, clock: SettableClock) -> None:
-    store.enqueue([new_job(delay=timedelta(seconds=n)) for n in (1, 2, 3)])
+    tenth = timedelta(seconds=0.1)
+    store.enqueue([new_job(delay=n * tenth) for n in (1, 2, 3)])
 
-    promoted = store.promote(ahead=timedelta(seconds=2))
+    promoted = store.promote(ahead=2 * tenth)
     session = opened_session(store)
     assert store.claim(session, "default", 10) == []
-    early, later = store.claim(session, "default", 10, ahead=timedelta(seconds=2))
+    early, later = store.claim(session, "default", 10, ahead=2 * tenth)
 
-    assert (promoted.count, promoted.next_due) == (2, timedelta(seconds=1))
+    assert (promoted.count, promoted.next_due) == (2, tenth)
     assert (
         early.started_at == later.started_at == clock.now()
     )  # when it was claimed: the rest of the time is waited for
-    assert stored(store, early.id).started_at == early.run_at == clock.now() + timedelta(seconds=1)
+    assert stored(store, early.id).started_at == early.run_at == clock.now() + tenth

@@ -83,6 +83,7 @@ def parameters(name: str) -> dict[str, Any]:
         "job_id": ids[0],
         "age": 0,
         "ahead": timedelta(milliseconds=50),
+        "beyond": timedelta(seconds=1),
         "schedules": rows.document(f"s{n}" for n in range(250)),
         "positions": msgspec.json.encode({f"s{n}": (False, 0, 0, 1, None, False, False) for n in range(250)}).decode(),
         "ended": msgspec.json.encode({f"s{n}": True for n in range(250)}).decode(),

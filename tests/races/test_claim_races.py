@@ -111,7 +111,20 @@ def test_a_session_is_not_reaped_while_it_claims(postgres_url: str, clock: Setta
     worker.enqueue(new_jobs(1))
 
     def claim_slowly(tx: Runner) -> None:
-        assert len(tx.run("claim", session=session, queue="default", limit=1, tasks=None, ahead=timedelta(0))) == 1
+        assert (
+            len(
+                tx.run(
+                    "claim",
+                    session=session,
+                    queue="default",
+                    limit=1,
+                    tasks=None,
+                    ahead=timedelta(0),
+                    beyond=timedelta(1),
+                )
+            )
+            == 1
+        )
         clock.advance("1m")
         assert reaper.reap() == 0
 
@@ -261,7 +274,20 @@ def test_a_session_is_not_closed_under_a_claim_of_its_own(postgres_url: str) -> 
     closing = ThreadPoolExecutor(1)
 
     def claim_slowly(tx: Runner) -> Future[bool]:
-        assert len(tx.run("claim", session=session, queue="default", limit=1, tasks=None, ahead=timedelta(0))) == 1
+        assert (
+            len(
+                tx.run(
+                    "claim",
+                    session=session,
+                    queue="default",
+                    limit=1,
+                    tasks=None,
+                    ahead=timedelta(0),
+                    beyond=timedelta(1),
+                )
+            )
+            == 1
+        )
         closed = closing.submit(closer.close_session, session)
         until(lambda: waiting_for_a_lock(postgres_url))
         return closed

@@ -107,10 +107,10 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def first_tick(self, now: datetime) -> datetime | None:
         """Return the first tick of a schedule that begins now.
 
-        One that is to start right now does. A single time that has passed is late, and no reason to forget it.
+        One that is to start right now does. A single time that has passed is late, if not too late.
         """
         if isinstance(self.trigger, At):
-            return self._in_time(self.trigger.when)
+            return self._in_time(self.trigger.when) if now - self.trigger.when <= self.longest_delay else None
         if isinstance(self.trigger, After) and self.start is not None and self.start >= now:
             return self._in_time(self.start)
         starts_now = now in (self.start, self.trigger.start if isinstance(self.trigger, Every) else None)

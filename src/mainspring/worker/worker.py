@@ -53,6 +53,7 @@ _LAST_CLAIMS, _LAST_WRITES = 5.0, 10.0
 """Seconds that a worker which stops waits for the database at most, before and after what runs has ended."""
 
 _STOPPING = 2.0
+_LONGEST_REASON = 200
 
 log = logging.getLogger("mainspring.worker")
 
@@ -182,6 +183,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - a job that nothing can be decided for must not run for ever
             decided = settle(held.job, Failed(failure_of(error, held.task.name), retryable=False))
         self._settler.put(held, decided)
+        if decided.failure is not None:
+            _tell_of_failure(held, decided)
 
     def _decide(self, held: Held, outcome: Outcome) -> Settlement:
         if isinstance(outcome, Succeeded):  # for short: most do
@@ -279,3 +282,15 @@ class Worker:
             self._clock.sleep(0.01)
         for held in self._running():
             self.ended(held, Returned())
+
+
+def _tell_of_failure(held: Held, decided: Settlement) -> None:
+    """Leave a line for whoever watches the worker; the job has the traceback."""
+    failure, job = decided.failure, held.job
+    assert failure is not None
+    why = f"{failure.type}: {failure.message}".splitlines()[0][:_LONGEST_REASON]
+    if decided.delay is not None:
+        told = "job %s (%s) failed in attempt %d, trying again in %.1f s: %s"
+        log.warning(told, job.id, held.task.name, job.attempt, decided.delay.total_seconds(), why)
+    else:
+        log.error("job %s (%s) failed in attempt %d: %s", job.id, held.task.name, job.attempt, why)

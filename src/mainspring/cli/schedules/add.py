@@ -106,12 +106,15 @@ def add(  # noqa: PLR0913 - one parameter for each option
     check_no_options(context, args or [])
     by_position, by_name = arguments(args or [], kwargs)
     start = _instant(start_text, "--start")
+    end = _instant(end_text, "--end")
+    if start is not None and end is not None and end < start:
+        raise InvalidValue(f"expected --end to come after --start, got: {start_text} and {end_text}")
     trigger = _trigger(cron_text, tz, every_text, after_text, at_text, start)
     given = {
         "args": by_position,
         "kwargs": by_name,
         "start": start if every_text is None else None,  # the trigger has it, and counts from it
-        "end": _instant(end_text, "--end"),
+        "end": end,
         "max_runs": max_runs,
         "queue": queue,
         "priority": None if priority_name is None else priority(priority_name),
@@ -151,7 +154,7 @@ def _trigger(
     if tz is not None and cron_text is None:
         raise InvalidValue(f"expected --tz with --cron, got it with {named[0]}, which goes by no clocks of a zone")
     if cron_text is not None:
-        return cron(cron_text, tz or "UTC")
+        return cron(cron_text, "UTC" if tz is None else tz)
     if every_text is not None:
         return every(length(every_text, "--every"), start)
     if after_text is not None:

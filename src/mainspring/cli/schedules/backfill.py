@@ -14,6 +14,7 @@ from mainspring.cli.schedules.confirm import confirmed
 from mainspring.cli.schedules.database import schedules_at
 from mainspring.cli.schedules.options import ScheduleId, Yes
 from mainspring.cli.values import instant
+from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue
 from mainspring.model.schedule import MICROSECOND
 from mainspring.model.text import counted
@@ -38,11 +39,10 @@ def backfill(
         raise InvalidValue(f"expected --to to come after --from, got: {start_text} and {end_text}")
     with schedules_at(url) as schedules:
         trigger = schedules.get(schedule_id).definition.trigger
+        past = max(start - MICROSECOND, min(end - MICROSECOND, SystemClock().now()))
         # None where there are none to count, or too many; then backfill itself refuses, and says why.
         count = (
-            None
-            if isinstance(trigger, After)
-            else count_ticks(trigger, start - MICROSECOND, end - MICROSECOND, LARGEST_BACKFILL)
+            None if isinstance(trigger, After) else count_ticks(trigger, start - MICROSECOND, past, LARGEST_BACKFILL)
         )
         where = look.zone_of(trigger)
         span = f"from {look.instant(start, where)} until before {look.instant(end, where)}"
@@ -53,7 +53,7 @@ def backfill(
     if as_json:
         say_json({"schedule": schedule_id, "ticks": count, "jobs": [str(job.id) for job in jobs]})
     elif not count:
-        say(f"{schedule_id} has no tick {span}.")
+        say(f"{schedule_id} has no past tick {span}.")
     else:
         rest = f"; {counted(count - len(jobs), 'tick')} had one already" if len(jobs) < count else ""
         say(f"Enqueued {counted(len(jobs), 'job')}{rest}.")
