@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SQLITE, POSTGRES = "store/sqlite/sql", "store/postgres/sql"
 SETTLE, CLAIM, CONTROL = (f"tests/conformance/test_{name}.py" for name in ("settle", "claim", "control"))
-FIRE = "tests/conformance/test_fire.py"
+FIRE, ODDITIES = "tests/conformance/test_fire.py", "tests/conformance/test_fire_oddities.py"
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
@@ -869,18 +869,88 @@ MUTANTS = [
         "tests/worker/test_early.py::test_what_was_claimed_ahead_waits_and_holds_nothing_up[sqlite",
     ),
     Mutant(
-        "what was claimed ahead is lost when the worker stops",
-        "worker/worker.py",
-        "self._give_back(claimer.take_back())",
-        "claimer.take_back()",
-        "tests/worker/test_early.py::test_a_worker_that_stops_gives_it_back[sqlite",
-    ),
-    Mutant(
         "a time that happens twice fires twice",
         "model/cron.py",
         "    if here.fold:\n",
         "    if False:\n",
         "tests/unit/model/test_cron_oracle.py",
+    ),
+    Mutant(
+        "a job that ends while its schedule fires is not heard of",
+        "store/settle.py",
+        'tx.run("lock_followed", ended=rows.ended(dict.fromkeys(schedules, False)))',
+        "pass",
+        f"{ODDITIES}::test_a_job_that_ends_while_its_schedule_fires_is_heard_of",
+    ),
+    Mutant(
+        "a schedule waits for a job that was not made",
+        "store/fire.py",
+        "    _mend(tx, decided, jobs, now)\n",
+        "",
+        f"{ODDITIES}::test_a_fixed_delay_whose_tick_is_on_record_goes_on[sqlite",
+    ),
+    Mutant(
+        "two nodes that put one schedule set it back",
+        f"{POSTGRES}/schedules.sql",
+        "WHERE :replace",
+        "WHERE :replace OR TRUE",
+        f"{ODDITIES}::test_a_schedule_that_two_nodes_put_at_once_is_not_set_back",
+    ),
+    Mutant(
+        "one schedule that can't be fired stops all",
+        "store/fire.py",
+        "            failed[one.id] = str(error)\n",
+        "            raise\n",
+        f"{ODDITIES}::test_a_schedule_that_can_not_be_fired_here_does_not_stop_the_others[sqlite",
+    ),
+    Mutant(
+        "an outage is made up for in one endless transaction",
+        "store/fire.py",
+        "        if jobs > _MOST_JOBS or clock.steady() > give_up:\n            break\n",
+        "",
+        f"{ODDITIES}::test_much_to_make_up_for_is_done_in_several_transactions[sqlite",
+    ),
+    Mutant(
+        "a clock that is set back holds up what was due",
+        f"{SQLITE}/fragments.sql",
+        " OR run_at > :now + :beyond)",
+        ")",
+        f"{ODDITIES}::test_jobs_that_were_due_before_the_clock_was_set_back_are_claimed[sqlite",
+    ),
+    Mutant(
+        "a change forgets that a job has ended",
+        "model/firing.py",
+        "        return Decision(position=_standing(before, due_at=now))  # it waits",
+        "        return Decision(position=_standing(before, due_at=None))  # it waits",
+        f"{ODDITIES}::test_a_fixed_delay_goes_on_whatever_happens_when_its_job_has_ended",
+    ),
+    Mutant(
+        "ticks vanish when the times change",
+        "store/schedules.py",
+        "    _record(tx, {schedule.id: decision for schedule, decision in changed}, node)\n",
+        "",
+        f"{ODDITIES}::test_what_was_due_when_the_times_changed_is_on_record[sqlite",
+    ),
+    Mutant(
+        "nobody hears that a schedule was changed",
+        "scheduler/scheduler.py",
+        "        if FIRE in topics:\n            self._fire.wake()\n",
+        "",
+        "tests/scheduler/test_fire.py::test_it_looks_at_once_when_it_hears_of_a_change[sqlite",
+    ),
+    Mutant(
+        "something fires after the end",
+        "model/firing.py",
+        "now if definition.end is None else min(now, definition.end)",
+        "now",
+        "tests/unit/model/test_firing.py::test_nothing_after_the_end_is_made_up_for",
+    ),
+    Mutant(
+        "a success is forgotten because another job failed",
+        "store/settle.py",
+        "succeeded.get(settlement.schedule, False) or success",
+        "success",
+        f"{FIRE}::test_one_success_among_several_ends_counts[sqlite",
     ),
 ]
 

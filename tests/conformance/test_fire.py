@@ -10,7 +10,7 @@ import pytest
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Succeeded
-from mainspring.model.schedule import Overlap
+from mainspring.model.schedule import Misfire, Overlap
 from mainspring.model.tick import Verdict
 from mainspring.model.trigger import after, at, cron
 from mainspring.store import open_store
@@ -135,13 +135,13 @@ def test_what_one_node_has_in_its_hands_another_leaves_alone(postgres_url: str, 
     met: list[Fired] = []
 
     def meanwhile(count: int) -> list[UUID]:
-        met.append(fire(other))
+        met.extend([fire(other), fire(other)])
         return [new_id() for _ in range(count)]
 
     store.fire("node", meanwhile, limit=1)
 
-    assert [(fired.schedules, fired.jobs) for fired in met] == [(1, 1)]
-    assert met[0].next_due == timedelta(0)
+    assert [(fired.schedules, fired.jobs) for fired in met] == [(1, 1), (0, 0)]
+    assert met[1].next_due == timedelta(milliseconds=50)  # not at once: it is in another's hands
     assert len(claim(store)) == 2
     other.close()
     store.close()
@@ -344,6 +344,18 @@ def test_a_success_counts_from_the_next_tick_on(store: SqlStore, clock: Settable
 
     kept = store.get_schedules(["s"])["s"]
     assert (kept.overdue, kept.expected_by) == (False, start + 3 * MINUTE + 30 * SECOND)
+
+
+def test_one_success_among_several_ends_counts(store: SqlStore, clock: SettableClock) -> None:
+    store.put_schedules([new_schedule(expect_success_within=30 * SECOND, misfire=Misfire.CATCH_UP)])
+    clock.advance("2m")
+    fire(store)
+    first, second = claim(store)
+
+    failed = settle(second, Failed(Failure(type="E", message="e"), retryable=False))
+    store.settle([settle(first, Succeeded("null")), failed])
+
+    assert store.find_overdue() == []
 
 
 def test_a_failure_is_no_success(store: SqlStore, clock: SettableClock) -> None:

@@ -291,6 +291,6 @@ def _tell_of_failure(held: Held, decided: Settlement) -> None:
     why = f"{failure.type}: {failure.message}".splitlines()[0][:_LONGEST_REASON]
     if decided.delay is not None:
         told = "job %s (%s) failed in attempt %d, trying again in %.1f s: %s"
-        log.warning(told, job.id, held.task.name, job.attempt, decided.delay.total_seconds(), why)
+        log.info(told, job.id, held.task.name, job.attempt, decided.delay.total_seconds(), why)
     else:
         log.error("job %s (%s) failed in attempt %d: %s", job.id, held.task.name, job.attempt, why)

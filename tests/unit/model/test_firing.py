@@ -102,6 +102,14 @@ def test_an_end_ends_it() -> None:
     assert (jobs(decision), decision.position.tick_at) == ([NOON + MINUTE], None)
 
 
+def test_nothing_after_the_end_is_made_up_for() -> None:
+    ending = schedule(trigger=MINUTELY, end=NOON + 2 * MINUTE, misfire=Misfire.CATCH_UP)
+
+    decision = firing.decide(ending, NOON + 10 * MINUTE, ())
+
+    assert (jobs(decision), decision.position.tick_at) == ([NOON + MINUTE, NOON + 2 * MINUTE], None)
+
+
 def test_so_does_the_last_run() -> None:
     twice = schedule(trigger=MINUTELY, max_runs=2, misfire=Misfire.CATCH_UP)
 
