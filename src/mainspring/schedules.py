@@ -205,7 +205,7 @@ class Schedules:
     def _all(self, origin: Origin | None) -> Sequence[Schedule]:
         page = self._client.store.schedules(limit=_PAGE, origin=origin)
         found = [*page]
-        while len(page) == _PAGE:
+        while page:  # not by its length: what can't be read is left out of a page
             page = self._client.store.schedules(after=page[-1].id, limit=_PAGE, origin=origin)
             found += page
         return found

@@ -25,6 +25,7 @@ from mainspring import (
 from mainspring.model.schedule import Origin
 from mainspring.model.tick import Verdict
 from mainspring.testing import SettableClock, drain, isolated
+from tests.support.databases import execute, table
 from tests.support.waiting import until
 
 MINUTE = timedelta(minutes=1)
@@ -125,6 +126,17 @@ def test_the_bulk_call_takes_what_new_has_made(app: Mainspring) -> None:
     added = app.schedules.add_many(app.schedules.new(f"s{n}", work, every("1h"), args=[n]) for n in range(1_200))
 
     assert (added, len(app.schedules.list())) == (1_200, 1_200)
+    app.close()
+
+
+def test_one_that_can_not_be_read_hides_no_other(app: Mainspring, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mainspring.schedules._PAGE", 2)
+    task = app.task(work)
+    app.schedules.add_many(app.schedules.new(name, task, every("1h")) for name in "abcde")
+    newer = "replace(definition, 'every', 'newer')"
+    execute(url, f"UPDATE {table(url, 'schedules')} SET definition = {newer} WHERE id = 'b'")
+
+    assert [one.id for one in app.schedules.list()] == ["a", "c", "d", "e"]
     app.close()
 
 

@@ -20,7 +20,7 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned, Succeeded
 from mainspring.store import open_store, rows, sweep
-from mainspring.store.database import Runner
+from mainspring.store.database import Row, Runner
 from mainspring.store.postgres.database import _CONNECTIONS, PostgresDatabase
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -104,6 +104,12 @@ def test_a_promotion_does_not_wait_for_a_job_that_somebody_changes(postgres_url:
     store.close()
 
 
+def claim_within(tx: Runner, session: UUID) -> list[Row]:
+    """Claim one job in a transaction that goes on."""
+    moment = timedelta(0)
+    return tx.run("claim", session=session, queue="default", limit=1, tasks=None, ahead=moment, beyond=moment)
+
+
 def test_a_session_is_not_reaped_while_it_claims(postgres_url: str, clock: SettableClock) -> None:
     """The claim looked at the lease before it ended, and commits after a reaper came by."""
     worker, reaper = (open_store(postgres_url, clock=clock) for _ in range(2))
@@ -111,20 +117,7 @@ def test_a_session_is_not_reaped_while_it_claims(postgres_url: str, clock: Setta
     worker.enqueue(new_jobs(1))
 
     def claim_slowly(tx: Runner) -> None:
-        assert (
-            len(
-                tx.run(
-                    "claim",
-                    session=session,
-                    queue="default",
-                    limit=1,
-                    tasks=None,
-                    ahead=timedelta(0),
-                    beyond=timedelta(1),
-                )
-            )
-            == 1
-        )
+        assert len(claim_within(tx, session)) == 1
         clock.advance("1m")
         assert reaper.reap() == 0
 
@@ -274,20 +267,7 @@ def test_a_session_is_not_closed_under_a_claim_of_its_own(postgres_url: str) -> 
     closing = ThreadPoolExecutor(1)
 
     def claim_slowly(tx: Runner) -> Future[bool]:
-        assert (
-            len(
-                tx.run(
-                    "claim",
-                    session=session,
-                    queue="default",
-                    limit=1,
-                    tasks=None,
-                    ahead=timedelta(0),
-                    beyond=timedelta(1),
-                )
-            )
-            == 1
-        )
+        assert len(claim_within(tx, session)) == 1
         closed = closing.submit(closer.close_session, session)
         until(lambda: waiting_for_a_lock(postgres_url))
         return closed

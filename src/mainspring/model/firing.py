@@ -32,9 +32,6 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     awaits: bool = False
 
 
-NOWHERE = Position(tick_at=None, due_at=None)
-
-
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of ticks, where their schedule stands then, and which of its jobs are to be cancelled first."""
 
@@ -69,9 +66,9 @@ def change(before: Schedule, schedule: NewSchedule, now: datetime) -> Decision:
     return Decision(position=kept, ticks=_unfired(before, now))
 
 
-def remove(schedule: Schedule, now: datetime) -> Sequence[Tick]:
-    """Return what is to be said of the ticks that nobody will fire any more because *schedule* is removed."""
-    return _abandon(schedule, now, NOWHERE).ticks
+def remove(schedule: Schedule, now: datetime) -> Decision:
+    """Return what becomes of the ticks that nobody will fire any more because *schedule* is removed."""
+    return _abandon(schedule, now, Position(tick_at=None, due_at=None))
 
 
 def pause(schedule: Schedule) -> Decision:
@@ -178,9 +175,9 @@ def _made_up_for(schedule: Schedule, now: datetime) -> tuple[list[Tick], list[da
 class _Overlapping:
     """Lets ticks run, one after the other, as far as the overlap policy and the number of runs allow."""
 
-    def __init__(self, schedule: Schedule, now: datetime, unfinished: Sequence[UUID]) -> None:
+    def __init__(self, schedule: Schedule, nominal: datetime, unfinished: Sequence[UUID]) -> None:
         self._schedule = schedule
-        self._now = now
+        self._nominal = nominal
         self._unfinished = unfinished
         self._busy = bool(unfinished) and schedule.definition.overlap is not Overlap.ALLOW
         self._buffered = schedule.buffered_at
@@ -222,7 +219,7 @@ class _Overlapping:
             self._ticks.append(Tick(at=tick, verdict=Verdict.BUFFERED, reason="waits for an earlier job to end"))
 
     def _fire(self, tick: datetime) -> None:
-        self._ticks.append(_fired(tick, self._now))
+        self._ticks.append(_fired(tick, self._nominal))
         self._runs += 1
         self._busy = self._schedule.definition.overlap is not Overlap.ALLOW
 

@@ -29,10 +29,10 @@ from mainspring.store.chunks import chunks
 from mainspring.store.database import FIRE, Database, Row, Runner
 from mainspring.store.enqueue import insert, known
 from mainspring.store.protocol import Fired, Overdue
+from mainspring.store.sweep import next_look
 
 NewIds = Callable[[int], list[UUID]]
 
-_LOCKED = timedelta(milliseconds=50)
 _PUT_OFF = timedelta(minutes=1)
 
 _BUDGET = 1.0
@@ -48,10 +48,7 @@ def fire(db: Database, node: str, new_ids: NewIds, limit: int) -> Fired:
     """See `protocol.Sweeps.fire`."""
     batch, topics = db.transact(lambda tx: _fire(tx, node, new_ids, limit))
     db.wake(topics)
-    due = db.read("next_fire")
-    next_due = timedelta(microseconds=max(0, due[0][0])) if due else None
-    if not batch.schedules and next_due == timedelta(0):
-        next_due = _LOCKED  # another node has it in its hands; to look again at once would be to spin
+    next_due = next_look(db.read("next_fire"), found=bool(batch.schedules))
     return msgspec.structs.replace(batch, next_due=next_due)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from mainspring.model import firing
-from mainspring.model.firing import NOWHERE, Decision, Position
+from mainspring.model.firing import Decision, Position
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.tick import TickRecord, Verdict
 from mainspring.store import rows
@@ -105,8 +105,7 @@ def _locked(tx: Runner, ids: Collection[str]) -> dict[str, Schedule]:
 
 def _remove(tx: Runner, ids: Collection[str], node: str) -> set[str]:
     ((now,),) = tx.run("now")
-    left = {one.id: Decision(position=NOWHERE, ticks=firing.remove(one, now)) for one in _locked(tx, ids).values()}
-    _record(tx, left, node)
+    _record(tx, {one.id: firing.remove(one, now) for one in _locked(tx, ids).values()}, node)
     return {schedule for (schedule,) in tx.run("remove_schedules", ids=rows.document(ids))}
 
 

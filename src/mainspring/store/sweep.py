@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
-from mainspring.store.database import Database, Runner
+from mainspring.store.database import Database, Row, Runner
 from mainspring.store.protocol import Promoted
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
@@ -22,11 +23,16 @@ def promote(db: Database, limit: int, ahead: timedelta) -> Promoted:
     """See `protocol.Sweeps.promote`."""
     queues = [queue for (queue,) in db.run("promote", limit=max(0, limit), ahead=ahead)]
     db.wake(set(queues))
-    due = db.read("next_due")
-    next_due = max(timedelta(0), timedelta(microseconds=due[0][0]) - ahead) if due else None
-    if not queues and next_due == timedelta(0):
-        next_due = _LOCKED  # what is due has somebody else's lock on it; to look again at once would be to spin
-    return Promoted(count=len(queues), next_due=next_due)
+    return Promoted(count=len(queues), next_due=next_look(db.read("next_due"), ahead, found=bool(queues)))
+
+
+def next_look(waits: Sequence[Row], ahead: timedelta = timedelta(0), *, found: bool) -> timedelta | None:
+    """Return how long until there is something to do, by what a query says of the next; None when there is no next."""
+    if not waits:
+        return None
+    wait = max(timedelta(0), timedelta(microseconds=waits[0][0]) - ahead)
+    # When nothing was found, what is due is in somebody else's hands; to look again at once would be to spin.
+    return wait if wait or found else _LOCKED
 
 
 def reap(db: Database) -> int:

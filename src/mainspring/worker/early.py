@@ -34,14 +34,13 @@ class Early:
 
         What seems to be due later than anything is promoted has been due already, before the clock was set back.
         """
-        early = [held for held in taken if timedelta(0) < held.job.run_at - _claimed_at(held) <= AHEAD]
+        early = [held for held in taken if held.job.run_at > _claimed_at(held) and _wait(held) <= AHEAD]
         if not early:
             return taken
         now = self._clock.steady()  # after the reply, so that none starts before its time, however long that took
         with self._lock:
             for held in early:
-                wait = (held.job.run_at - _claimed_at(held)).total_seconds()
-                heapq.heappush(self._waiting, (now + wait, next(self._numbers), held))
+                heapq.heappush(self._waiting, (now + _wait(held).total_seconds(), next(self._numbers), held))
         self.loop.wake()
         kept = set(early)
         return [held for held in taken if held not in kept]
@@ -62,6 +61,10 @@ class Early:
         if due:
             self._start(due)
         return until_the_next
+
+
+def _wait(held: Held) -> timedelta:
+    return held.job.run_at - _claimed_at(held)
 
 
 def _claimed_at(held: Held) -> datetime:

@@ -128,7 +128,7 @@ class Writer:
             self._turn.release()
 
     def _do_some(self) -> None:
-        """Do what waits, in one transaction. If that fails, each is done by itself: nobody pays for another's work."""
+        """Do what waits, in one transaction. If that fails, the first is done alone, the others are tried again."""
         tried = [self._waiting.popleft()]
         try:
             self._do(tried, _SHARED)
