@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 SQLITE, POSTGRES = "store/sqlite/sql", "store/postgres/sql"
 SETTLE, CLAIM, CONTROL = (f"tests/conformance/test_{name}.py" for name in ("settle", "claim", "control"))
 FIRE, ODDITIES = "tests/conformance/test_fire.py", "tests/conformance/test_fire_oddities.py"
+SCHEDULES = "tests/conformance/test_schedules.py"
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
@@ -845,7 +846,42 @@ MUTANTS = [
         f"{POSTGRES}/fire.sql",
         "WHERE due_at <= (SELECT now FROM clock)",
         "WHERE due_at IS NOT NULL",
-        f"{FIRE}::test_a_tick_becomes_one_job_at_its_time_and_not_before[postgres",
+        f"{FIRE}::test_a_tick_becomes_one_job_ahead_of_its_time_and_starts_at_it[postgres",
+    ),
+    Mutant(
+        "a job that was made ahead of its tick does not wait for it",
+        "store/fire.py",
+        "        run_at=firing.starts_at(schedule, tick, now),\n",
+        "",
+        f"{FIRE}::test_a_tick_becomes_one_job_ahead_of_its_time_and_starts_at_it[sqlite",
+    ),
+    Mutant(
+        "a tick that depends on the jobs before it does not wait for their end",
+        "model/firing.py",
+        "tick is None or schedule.definition.depends or not",
+        "tick is None or not",
+        "tests/unit/model/test_firing.py::test_a_tick_that_depends_on_the_jobs_before_it_waits_for_its_time",
+    ),
+    Mutant(
+        "a paused schedule still starts what it made ahead",
+        f"{SQLITE}/schedules.sql",
+        "\nDELETE FROM mainspring_jobs\n",
+        "\nDELETE FROM mainspring_ticks\n",
+        f"{SCHEDULES}::test_what_waits_for_its_tick_is_taken_back_by_a_change[sqlite",
+    ),
+    Mutant(
+        "a removed schedule loses a job that runs",
+        f"{POSTGRES}/schedules.sql",
+        "AND state = 'scheduled' AND fence = 0",
+        "",
+        f"{SCHEDULES}::test_only_what_nobody_has_touched_is_taken_back[postgres",
+    ),
+    Mutant(
+        "a tick that was taken back never has its turn",
+        "model/firing.py",
+        "tick_at=min(taken_back), runs=runs)",
+        "runs=runs)",
+        f"{SCHEDULES}::test_what_passes_while_it_is_paused_counts_from_what_was_taken_back[sqlite",
     ),
     Mutant(
         "nobody tells a schedule that its job has ended",

@@ -20,6 +20,7 @@ from mainspring.cli.ids import short
 from mainspring.cli.schedules import history
 from mainspring.clock import SystemClock
 from mainspring.model.duration import Duration, duration
+from mainspring.model.firing import LEAD
 from mainspring.model.payload import decode_call
 from mainspring.model.schedule import Definition, Misfire, Origin, Overlap
 from mainspring.model.session import NewSession
@@ -647,7 +648,7 @@ def test_jitter_does_not_count_as_late(here: str) -> None:
         made.schedules.add("s", "greet", at(start), jitter="1h")
         due = made.schedules.get("s").due_at
         assert due is not None
-        made.clock.jump(due + timedelta(seconds=3))
+        made.clock.jump(due + LEAD + timedelta(seconds=3))
         made.fire()
 
     assert "3s" in words(said("history", "s"))[1]

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from mainspring.model.firing import LEAD
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Succeeded
@@ -14,7 +15,7 @@ from mainspring.model.schedule import Misfire, Overlap
 from mainspring.model.tick import Verdict
 from mainspring.model.trigger import after, at, cron
 from mainspring.store import open_store
-from mainspring.store.database import FIRE
+from mainspring.store.database import DUE, FIRE
 from mainspring.store.protocol import Fired
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -38,25 +39,58 @@ def test_nothing_is_due_in_an_empty_store(store: SqlStore) -> None:
     assert (fired.schedules, fired.jobs, fired.next_due) == (0, 0, None)
 
 
-def test_a_tick_becomes_one_job_at_its_time_and_not_before(store: SqlStore, clock: SettableClock) -> None:
+def test_a_tick_becomes_one_job_ahead_of_its_time_and_starts_at_it(store: SqlStore, clock: SettableClock) -> None:
     store.put_schedules([new_schedule(queue="default", priority=10, payload='{"args":[1],"kwargs":{}}')])
-    tick = clock.now() + MINUTE
+    made_at, tick = clock.now() + MINUTE - LEAD, clock.now() + MINUTE
 
-    clock.advance(59.999)
+    clock.advance(58.999)
     early = fire(store)
     clock.advance(0.001)
     on_time = fire(store, node="this one")
     again = fire(store)
+    clock.advance(0.999)
+    waiting = (store.promote().count, claim(store))
+    clock.advance(0.001)
+    store.promote()
 
     assert (early.jobs, early.next_due) == (0, timedelta(milliseconds=1))
     assert (on_time.schedules, on_time.jobs, on_time.next_due) == (1, 1, MINUTE)
     assert (again.schedules, again.jobs) == (0, 0)
+    assert waiting == (0, [])
     (job,) = claim(store)
     assert (job.task, job.payload, job.priority) == ("greet", '{"args":[1],"kwargs":{}}', 10)
-    assert (job.schedule, job.tick) == ("s", tick)
+    assert (job.schedule, job.tick, job.run_at) == ("s", tick, tick)
     (record,) = store.ticks("s")
     assert (record.at, record.verdict, record.job_id) == (tick, Verdict.FIRED, job.id)
-    assert (record.node, record.decided_at) == ("this one", tick)
+    assert (record.node, record.decided_at) == ("this one", made_at)
+
+
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER])
+def test_a_tick_that_depends_on_the_jobs_before_it_waits_for_its_time(
+    store: SqlStore, clock: SettableClock, overlap: Overlap
+) -> None:
+    store.put_schedules([new_schedule(overlap=overlap)])
+
+    clock.advance(59.999)
+    early = fire(store)
+    clock.advance(0.001)
+    on_time = fire(store)
+
+    assert (early.jobs, early.next_due) == (0, timedelta(milliseconds=1))
+    assert (on_time.jobs, len(claim(store))) == (1, 1)
+
+
+def test_whoever_promotes_hears_of_jobs_that_wait_for_their_tick(store: SqlStore, clock: SettableClock) -> None:
+    listener = store.listen({DUE, "default"})
+    store.put_schedules([new_schedule()])
+    clock.advance(59.5)
+    listener.wait(0)
+
+    fire(store)
+    heard = listener.wait(10)
+    listener.close()
+
+    assert heard == {DUE}
 
 
 def test_a_finished_job_still_knows_its_tick(store: SqlStore, clock: SettableClock) -> None:
@@ -81,7 +115,7 @@ def test_what_is_left_over_is_due_at_once(store: SqlStore, clock: SettableClock)
     rest = fire(store, limit=3)
 
     assert (first.jobs, first.next_due) == (3, timedelta(0))
-    assert (rest.jobs, rest.next_due) == (2, MINUTE)
+    assert (rest.jobs, rest.next_due) == (2, MINUTE - LEAD)
 
 
 def test_a_tick_that_is_on_record_never_becomes_a_second_job(url: str, store: SqlStore, clock: SettableClock) -> None:
@@ -406,4 +440,24 @@ def test_a_success_after_a_fixed_delay_is_expected_from_its_tick_on(store: SqlSt
     assert store.find_overdue() == []
 
     clock.advance("11m")
+    assert [one.schedule for one in store.find_overdue()] == ["s"]
+
+
+def test_a_success_is_expected_though_the_schedule_is_changed_while_its_job_hangs(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    store.put_schedules([new_schedule(trigger=after("1h"), expect_success_within=10 * MINUTE)])
+    clock.advance("1h")
+    fire(store)
+    store.put_schedules([new_schedule(trigger=after("1h"), expect_success_within=5 * MINUTE)])
+
+    clock.advance("4m")
+    changed = store.find_overdue()
+    store.pause_schedules(["s"])
+    store.resume_schedules(["s"], "n")
+    clock.advance("4m")
+    resumed = store.find_overdue()
+    clock.advance("1m")
+
+    assert (changed, resumed) == ([], [])
     assert [one.schedule for one in store.find_overdue()] == ["s"]

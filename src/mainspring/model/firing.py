@@ -5,7 +5,7 @@ Pure, as the lifecycle is: a node that holds the schedule's row asks here first 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,6 +15,10 @@ from mainspring.errors import InvalidValue
 from mainspring.model.schedule import CATCH_UP, MICROSECOND, Misfire, NewSchedule, Overlap, Schedule, spread
 from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import After, count_ticks, last_ticks
+
+LEAD = timedelta(seconds=1)
+"""How long before its time a tick becomes a job that waits for it: so it starts on the dot, however many others do.
+Not where what becomes of a tick depends on the jobs before it: they may end in the meantime."""
 
 LATE = timedelta(minutes=1)
 """A job that is made so long after its tick is called late."""
@@ -95,6 +99,20 @@ def unmade(schedule: Schedule, decision: Decision, now: datetime) -> Position:
     return msgspec.structs.replace(decision.position, tick_at=next_tick, due_at=_due(schedule, next_tick), awaits=False)
 
 
+def rewind(schedule: Schedule, taken_back: Collection[datetime]) -> Schedule:
+    """Return *schedule* as it stood before these ticks, which were still to come, became jobs."""
+    if not taken_back:
+        return schedule
+    runs = schedule.runs - len(taken_back)
+    return msgspec.structs.replace(schedule, tick_at=min(taken_back), runs=runs)
+
+
+def starts_at(schedule: Schedule, tick: Tick, now: datetime) -> datetime | None:
+    """Return when the job of *tick* is to start, if that is not at once."""
+    start = tick.at + spread(schedule.id, schedule.definition.jitter)
+    return start if tick.verdict is Verdict.FIRED and start > now else None
+
+
 def postpone(schedule: Schedule, until: datetime) -> Position:
     """Return where *schedule* stands when nothing can be decided for it now."""
     return _standing(schedule, due_at=until)
@@ -120,7 +138,7 @@ def decide(schedule: Schedule, now: datetime, unfinished: Sequence[UUID]) -> Dec
     """Return what becomes of the ticks of *schedule* that are due *now*, when these jobs of it have not finished."""
     if isinstance(schedule.definition.trigger, After):
         return _decide_after(schedule, now, unfinished)
-    nominal = _nominal(schedule, now)
+    nominal = _reached(schedule, now)
     passed, run, following = _sorted_by_misfire(schedule, nominal)
     ticks, position, cancels = _Overlapping(schedule, nominal, unfinished).decide(run, following)
     last_words = {tick.at: tick for tick in [*passed, *ticks]}  # one that was buffered may not have lasted
@@ -266,8 +284,19 @@ def _nominal(schedule: Schedule, now: datetime) -> datetime:
     return now - spread(schedule.id, schedule.definition.jitter)
 
 
+def _reached(schedule: Schedule, now: datetime) -> datetime:
+    """Return the same, or the next tick if it may have its turn ahead of that instant."""
+    nominal, tick = _nominal(schedule, now), schedule.tick_at
+    if tick is None or schedule.definition.depends or not nominal < tick <= nominal + LEAD:
+        return nominal
+    return tick
+
+
 def _due(schedule: NewSchedule | Schedule, tick: datetime | None) -> datetime | None:
-    return None if tick is None else tick + spread(schedule.id, schedule.definition.jitter)
+    if tick is None:
+        return None
+    start = tick + spread(schedule.id, schedule.definition.jitter)
+    return start if schedule.definition.depends else start - LEAD
 
 
 def _standing(schedule: Schedule, **changes: object) -> Position:

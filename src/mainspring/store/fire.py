@@ -26,7 +26,7 @@ from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import ticks as ticks_of
 from mainspring.store import control, rows
 from mainspring.store.chunks import chunks
-from mainspring.store.database import FIRE, Database, Row, Runner
+from mainspring.store.database import DUE, FIRE, Database, Row, Runner
 from mainspring.store.enqueue import insert, known
 from mainspring.store.protocol import Fired, Overdue
 from mainspring.store.sweep import next_look
@@ -97,7 +97,7 @@ def _trigger(tx: Runner, node: str, schedule: Schedule, now: datetime, job_id: U
     made: list[NewJob] = []
     topics: set[str] = set()
     while not made:
-        made, topics = _write(tx, node, [(schedule, Tick(at=now, verdict=Verdict.TRIGGERED), job_id)], "[]")
+        made, topics = _write(tx, node, [(schedule, Tick(at=now, verdict=Verdict.TRIGGERED), job_id)], "[]", now)
         now += datetime.resolution
     return topics
 
@@ -108,7 +108,7 @@ def _backfill(
     asked = {at: job_id for at, job_id in ticks.items() if at <= now}
     rest = [(schedule, tick, None) for tick in _rest_of_spans(tx, schedule, asked)]
     past = [(schedule, Tick(at=at, verdict=Verdict.BACKFILLED), job_id) for at, job_id in asked.items()]
-    jobs, topics = _write(tx, node, [*rest, *past], _NO_JOBS)
+    jobs, topics = _write(tx, node, [*rest, *past], _NO_JOBS, now)
     return [job.id for job in jobs], topics
 
 
@@ -135,7 +135,7 @@ def _fire(tx: Runner, node: str, new_ids: NewIds, limit: int) -> tuple[Fired, se
     moved = {schedule.id: decision.position for schedule, decision in decided}
     moved |= {row[1]: firing.postpone(rows.standing(row[1:]), now + _PUT_OFF) for row in found if row[1] in failed}
     tx.run("move_schedules", positions=rows.positions(moved))
-    jobs, topics = _write(tx, node, _with_ids(decided, new_ids), _BUFFERED)
+    jobs, topics = _write(tx, node, _with_ids(decided, new_ids), _BUFFERED, now)
     _mend(tx, decided, jobs, now)
     fired = Fired(schedules=len(moved), jobs=len(jobs), next_due=None, failed=failed)
     return fired, topics | _cancel(tx, decided)
@@ -188,21 +188,21 @@ def _with_ids(
 
 
 def _write(
-    tx: Runner, node: str, ticks: Sequence[tuple[Schedule, Tick, UUID | None]], replaceable: str
+    tx: Runner, node: str, ticks: Sequence[tuple[Schedule, Tick, UUID | None]], replaceable: str, now: datetime
 ) -> tuple[list[NewJob], set[str]]:
     """Record *ticks*, make jobs of those that were not recorded before, and return them with the topics to wake."""
     jobs: list[NewJob] = []
     for piece in chunks(ticks, lambda one: len(one[0].definition.payload)):
         document = rows.ticks((schedule.id, tick, job_id) for schedule, tick, job_id in piece)
         recorded = {job_id for (job_id,) in tx.run("keep_ticks", ticks=document, node=node, replaceable=replaceable)}
-        made = [_job(schedule, tick, job_id) for schedule, tick, job_id in piece if job_id and job_id in recorded]
+        made = [_job(schedule, tick, job_id, now) for schedule, tick, job_id in piece if job_id and job_id in recorded]
         if made:
             insert(tx, made, len(jobs))
         jobs += made
-    return jobs, {job.queue for job in jobs}
+    return jobs, {DUE if job.run_at else job.queue for job in jobs}
 
 
-def _job(schedule: Schedule, tick: Tick, job_id: UUID) -> NewJob:
+def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
     definition = schedule.definition
     return NewJob(
         id=job_id,
@@ -210,6 +210,7 @@ def _job(schedule: Schedule, tick: Tick, job_id: UUID) -> NewJob:
         payload=definition.payload,
         queue=definition.queue,
         priority=definition.priority,
+        run_at=firing.starts_at(schedule, tick, now),
         schedule=schedule.id,
         tick=tick.at,
     )

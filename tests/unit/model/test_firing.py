@@ -6,15 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from mainspring.model import firing
-from mainspring.model.firing import Decision, Position
+from mainspring.model.firing import LEAD, Decision, Position
 from mainspring.model.schedule import CATCH_UP, Definition, Misfire, NewSchedule, Origin, Overlap, Schedule, spread
 from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import after, at, cron, every
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MOMENT = timedelta(microseconds=1)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 EARLIER = UUID(int=1)
 MINUTELY, HOURLY = every("1m"), cron("0 * * * *")
@@ -43,6 +45,10 @@ def schedule(*, now: datetime = NOON, state: dict[str, Any] | None = None, **def
     return Schedule(**facts | (state or {}))
 
 
+def moved(schedule: Schedule, position: Position) -> Schedule:
+    return msgspec.structs.replace(schedule, **msgspec.structs.asdict(position))
+
+
 def told(decision: Decision) -> list[tuple[datetime, Verdict]]:
     return [(tick.at, tick.verdict) for tick in decision.ticks]
 
@@ -56,7 +62,7 @@ def jobs(decision: Decision) -> list[datetime]:
 
 def test_a_schedule_begins_with_the_next_tick() -> None:
     assert firing.begin(NewSchedule(id="s", definition=define()), NOON) == Position(
-        tick_at=NOON + HOUR, due_at=NOON + HOUR
+        tick_at=NOON + HOUR, due_at=NOON + HOUR - LEAD
     )
 
 
@@ -70,15 +76,70 @@ def test_a_tick_that_is_due_fires_and_the_next_one_follows() -> None:
     decision = firing.decide(schedule(), NOON + HOUR, ())
 
     assert told(decision) == [(NOON + HOUR, Verdict.FIRED)]
-    assert decision.position == Position(tick_at=NOON + 2 * HOUR, due_at=NOON + 2 * HOUR, runs=1)
+    assert decision.position == Position(tick_at=NOON + 2 * HOUR, due_at=NOON + 2 * HOUR - LEAD, runs=1)
 
 
 def test_what_is_not_due_does_not_fire() -> None:
     before = schedule()
 
-    decision = firing.decide(before, NOON + HOUR - timedelta(microseconds=1), ())
+    decision = firing.decide(before, NOON + HOUR - LEAD - MOMENT, ())
 
     assert (decision.ticks, decision.position.tick_at) == ([], before.tick_at)
+
+
+def test_a_tick_becomes_a_job_ahead_of_its_time_and_starts_on_the_dot() -> None:
+    before = schedule()
+    assert before.due_at is not None
+
+    decision = firing.decide(before, before.due_at, ())
+
+    assert told(decision) == [(NOON + HOUR, Verdict.FIRED)]
+    assert decision.position == Position(tick_at=NOON + 2 * HOUR, due_at=NOON + 2 * HOUR - LEAD, runs=1)
+    assert firing.starts_at(before, decision.ticks[0], before.due_at) == NOON + HOUR
+    assert firing.starts_at(before, decision.ticks[0], NOON + HOUR) is None
+
+
+def test_ticks_that_are_all_still_to_come_do_not_stand_for_each_other() -> None:
+    before, fired = schedule(trigger=every("0.1s")), []
+
+    for _ in range(5):
+        decision = firing.decide(before, NOON + timedelta(seconds=0.05), ())
+        before = moved(before, decision.position)
+        fired += told(decision)
+
+    assert fired == [(NOON + number * timedelta(seconds=0.1), Verdict.FIRED) for number in range(1, 6)]
+
+
+def test_a_tick_that_is_late_leaves_the_next_one_its_own_turn() -> None:
+    before, now = schedule(trigger=every("1.2s")), NOON + timedelta(seconds=0.3 + 2.4)
+
+    first = firing.decide(before, now, ())
+    second = firing.decide(moved(before, first.position), now, ())
+
+    assert [verdict for _, verdict in told(first)] == [Verdict.COALESCED, Verdict.FIRED]
+    assert told(second) == [(NOON + timedelta(seconds=3.6), Verdict.FIRED)]
+
+
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER])
+def test_a_tick_that_depends_on_the_jobs_before_it_waits_for_its_time(overlap: Overlap) -> None:
+    before = schedule(overlap=overlap)
+
+    early = firing.decide(before, NOON + HOUR - MOMENT, ())
+
+    assert (before.due_at, jobs(early)) == (NOON + HOUR, [])
+
+
+def test_a_schedule_whose_ticks_were_taken_back_stands_before_the_first_of_them() -> None:
+    before = schedule(trigger=every("0.1s"), max_runs=2)
+    first = moved(before, firing.decide(before, NOON, ()).position)
+    ended = moved(first, firing.decide(first, NOON, ()).position)
+
+    tenth = timedelta(seconds=0.1)
+    rewound = firing.rewind(ended, [NOON + 2 * tenth, NOON + tenth])
+
+    assert (ended.ended, ended.runs) == (True, 2)
+    assert (rewound.tick_at, rewound.runs) == (NOON + tenth, 0)
+    assert firing.rewind(ended, []) is ended
 
 
 def test_a_tick_that_fires_late_says_so() -> None:
@@ -134,12 +195,21 @@ def test_a_tick_fires_when_its_share_of_the_jitter_is_over() -> None:
     spread_out = schedule(jitter=10 * MINUTE)
     share = spread("s", 10 * MINUTE)
 
-    early = firing.decide(spread_out, NOON + HOUR + share - timedelta(microseconds=1), ())
-    on_time = firing.decide(spread_out, NOON + HOUR + share, ())
+    ahead = NOON + HOUR + share - LEAD
 
-    assert spread_out.due_at == NOON + HOUR + share
+    early = firing.decide(spread_out, ahead - MOMENT, ())
+    on_time = firing.decide(spread_out, ahead, ())
+
+    assert spread_out.due_at == ahead
     assert (jobs(early), jobs(on_time)) == ([], [NOON + HOUR])
-    assert on_time.position.due_at == NOON + 2 * HOUR + share
+    assert on_time.position.due_at == NOON + 2 * HOUR + share - LEAD
+    assert firing.starts_at(spread_out, on_time.ticks[0], ahead) == NOON + HOUR + share
+
+
+def test_what_a_person_asks_for_out_of_turn_starts_at_once() -> None:
+    asked = Tick(at=NOON, verdict=Verdict.TRIGGERED)
+
+    assert firing.starts_at(schedule(jitter=10 * MINUTE), asked, NOON) is None
 
 
 def test_jitter_makes_no_tick_late() -> None:
@@ -343,7 +413,7 @@ def test_what_passed_during_a_pause_is_skipped() -> None:
     (passed,) = decision.ticks
     assert (passed.at, passed.until, passed.count) == (NOON + HOUR, NOON + 3 * HOUR, 3)
     assert (passed.verdict, passed.reason) == (Verdict.SKIPPED, "the schedule was paused")
-    assert decision.position.tick_at == decision.position.due_at == NOON + 4 * HOUR
+    assert decision.position == Position(tick_at=NOON + 4 * HOUR, due_at=NOON + 4 * HOUR - LEAD)
 
 
 def test_one_that_awaits_a_job_looks_for_it_when_it_is_resumed() -> None:
@@ -363,7 +433,7 @@ def test_a_schedule_with_the_same_times_stays_where_it_is() -> None:
 
     position = firing.change(before, anew, NOON + 5 * HOUR).position
 
-    assert position == Position(tick_at=NOON + HOUR, due_at=NOON + HOUR + spread("s", MINUTE), runs=7)
+    assert position == Position(tick_at=NOON + HOUR, due_at=NOON + HOUR + spread("s", MINUTE) - LEAD, runs=7)
 
 
 @pytest.mark.parametrize("changes", [{"trigger": MINUTELY}, {"start": NOON}, {"end": NOON + DAY}])
@@ -374,7 +444,8 @@ def test_other_times_count_from_now(changes: dict[str, Any]) -> None:
     position = firing.change(before, anew, NOON + 5 * HOUR).position
 
     expected = anew.definition.next_tick(NOON + 5 * HOUR)
-    assert position == Position(tick_at=expected, due_at=expected, runs=7)
+    assert expected is not None
+    assert position == Position(tick_at=expected, due_at=expected - LEAD, runs=7)
 
 
 def test_a_tick_that_waits_is_kept() -> None:

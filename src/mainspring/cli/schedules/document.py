@@ -36,7 +36,6 @@ def schedule_document(schedule: Schedule, now: datetime) -> dict[str, object]:
         "origin": schedule.origin,
         "paused": bool(schedule.paused),
         "next_tick": _instant(schedule.tick_at),
-        "due_at": _instant(schedule.due_at),
         "runs": schedule.runs,
         "buffered_at": _instant(schedule.buffered_at),
         "expected_by": _instant(schedule.expected_by),

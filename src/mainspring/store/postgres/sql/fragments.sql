@@ -57,6 +57,3 @@ FROM asked, clock
 -- name: schedule
 id AS schedule_id, definition, origin, paused, tick_at, due_at, runs, buffered_at, awaits, ended_at, expected_by, overdue, created_at,
 changed_at
-
--- name: position
-(SELECT positions FROM given) -> schedule.id

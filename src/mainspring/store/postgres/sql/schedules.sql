@@ -12,6 +12,7 @@ WITH {clock}
 SELECT now AS now_at
 FROM clock;
 
+-- A success is expected from the next tick on, or, where that depends on when a job ends, from now on.
 -- Those that are there already are left alone unless they are to be replaced: another node may have put them just now.
 -- name: put_schedules
 WITH {clock},
@@ -29,7 +30,7 @@ INSERT INTO mainspring.schedules AS schedule (
     id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, expected_by, created_at,
     changed_at)
 SELECT id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends,
-       tick_at + success_in, now, now
+       coalesce(tick_at, CASE WHEN awaits THEN now END) + success_in, now, now
 FROM given, clock
 ORDER BY id
 ON CONFLICT (id) DO UPDATE
@@ -40,22 +41,27 @@ SET definition = excluded.definition, origin = excluded.origin, success_in = exc
 WHERE :replace
 RETURNING id AS schedule_id;
 
+-- The rows are found by an array of ids, as in claim: the planner can't know how many there are, and might read them all.
 -- name: move_schedules
-WITH given AS MATERIALIZED (
-    SELECT CAST(:positions AS jsonb) AS positions
+WITH {clock},
+given AS MATERIALIZED (
+    SELECT key AS id, value AS position,
+           timestamptz 'epoch' + CAST(value ->> 1 AS bigint) * interval '1 microsecond' AS tick_at
+    FROM jsonb_each(CAST(:positions AS jsonb))
 )
 UPDATE mainspring.schedules AS schedule
-SET paused = CAST({position} ->> 0 AS boolean),
-    tick_at = timestamptz 'epoch' + CAST({position} ->> 1 AS bigint) * interval '1 microsecond',
-    due_at = timestamptz 'epoch' + CAST({position} ->> 2 AS bigint) * interval '1 microsecond',
-    runs = CAST({position} ->> 3 AS bigint),
-    buffered_at = timestamptz 'epoch' + CAST({position} ->> 4 AS bigint) * interval '1 microsecond',
-    awaits = CAST({position} ->> 5 AS boolean),
+SET paused = CAST(position ->> 0 AS boolean),
+    tick_at = given.tick_at,
+    due_at = timestamptz 'epoch' + CAST(position ->> 2 AS bigint) * interval '1 microsecond',
+    runs = CAST(position ->> 3 AS bigint),
+    buffered_at = timestamptz 'epoch' + CAST(position ->> 4 AS bigint) * interval '1 microsecond',
+    awaits = CAST(position ->> 5 AS boolean),
     expected_by = coalesce(
-        CASE WHEN NOT CAST({position} ->> 6 AS boolean) THEN expected_by END,
-        timestamptz 'epoch' + CAST({position} ->> 1 AS bigint) * interval '1 microsecond' + success_in),
-    overdue = overdue AND NOT CAST({position} ->> 6 AS boolean)
-WHERE schedule.id = ANY (ARRAY(SELECT jsonb_object_keys(positions) FROM given));
+        CASE WHEN NOT CAST(position ->> 6 AS boolean) THEN expected_by END,
+        coalesce(given.tick_at, CASE WHEN CAST(position ->> 5 AS boolean) THEN now END) + success_in),
+    overdue = overdue AND NOT CAST(position ->> 6 AS boolean)
+FROM given, clock
+WHERE schedule.id = ANY (ARRAY(SELECT id FROM given)) AND schedule.id = given.id;
 
 -- name: remove_schedules
 DELETE FROM mainspring.schedules
@@ -110,3 +116,15 @@ WHERE schedule = :schedule AND until IS NOT NULL
   AND at = ANY (ARRAY(SELECT timestamptz 'epoch' + CAST(value AS bigint) * interval '1 microsecond'
                      FROM json_array_elements_text(CAST(:ats AS json)) AS given (value)))
 RETURNING at, until, count, verdict, reason;
+
+-- What nobody has claimed yet: made ahead of its tick, which now has not been at all.
+-- name: take_back
+WITH taken AS (
+    DELETE FROM mainspring.jobs
+    WHERE schedule = ANY (ARRAY(SELECT json_array_elements_text(CAST(:schedules AS json))))
+      AND state = 'scheduled' AND fence = 0
+    RETURNING schedule, tick
+)
+DELETE FROM mainspring.ticks USING taken
+WHERE ticks.schedule = taken.schedule AND ticks.at = taken.tick
+RETURNING ticks.schedule AS schedule_id, ticks.at;

@@ -7,13 +7,14 @@ ORDER BY id;
 -- name: now
 SELECT :now AS now_at;
 
+-- A success is expected from the next tick on, or, where that depends on when a job ends, from now on.
 -- Differs from PostgreSQL: there is one writer at a time, so none can have come in between.
 -- name: put_schedules
 INSERT INTO mainspring_schedules (
     id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, expected_by, created_at,
     changed_at)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-       value ->> 8, value ->> 9, (value ->> 4) + (value ->> 3), :now, :now
+       value ->> 8, value ->> 9, coalesce(value ->> 4, CASE WHEN value ->> 8 THEN :now END) + (value ->> 3), :now, :now
 FROM json_each(:schedules)
 WHERE TRUE
 ON CONFLICT (id) DO UPDATE
@@ -31,7 +32,8 @@ UPDATE mainspring_schedules
 SET paused = position.value ->> 0, tick_at = position.value ->> 1, due_at = position.value ->> 2,
     runs = position.value ->> 3, buffered_at = position.value ->> 4, awaits = position.value ->> 5,
     expected_by = coalesce(
-        CASE WHEN NOT position.value ->> 6 THEN expected_by END, (position.value ->> 1) + success_in),
+        CASE WHEN NOT position.value ->> 6 THEN expected_by END,
+        coalesce(position.value ->> 1, CASE WHEN position.value ->> 5 THEN :now END) + success_in),
     overdue = overdue AND NOT position.value ->> 6
 FROM json_each(:positions) AS position
 WHERE mainspring_schedules.id = position.key;
@@ -82,3 +84,16 @@ DELETE FROM mainspring_ticks
 WHERE schedule = :schedule AND until IS NOT NULL
   AND at IN (SELECT value FROM json_each(:ats))
 RETURNING at, until, count, verdict, reason;
+
+-- What nobody has claimed yet: made ahead of its tick, which now has not been at all.
+-- name: take_back
+DELETE FROM mainspring_ticks
+WHERE (schedule, at) IN (
+    SELECT schedule, tick
+    FROM mainspring_jobs
+    WHERE schedule IN (SELECT value FROM json_each(:schedules)) AND state = 'scheduled' AND fence = 0
+)
+RETURNING schedule AS schedule_id, at;
+
+DELETE FROM mainspring_jobs
+WHERE schedule IN (SELECT value FROM json_each(:schedules)) AND state = 'scheduled' AND fence = 0;
