@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -97,6 +97,18 @@ class Task:
             return self._signature.bind(*args, **kwargs)
         except (TypeError, ValueError) as error:
             raise InvalidPayload(f"task {self.name!r} can't be called like that: {error}") from None
+
+    @property
+    def parameters(self) -> Collection[str]:
+        """The names by which a template may call the arguments of a job."""
+        return [name for name, parameter in self._signature.parameters.items() if parameter.kind not in _VARIADIC]
+
+    def named(self, payload: str) -> Mapping[str, object]:
+        """Return the arguments that *payload* carries by the names of their parameters, defaults among them."""
+        call = decode_call(payload)
+        bound = self.bind(call.args, call.kwargs)
+        bound.apply_defaults()
+        return bound.arguments
 
     def _decode_slowly(self, payload: str) -> Arguments:
         """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""
