@@ -87,10 +87,10 @@ def test_whoever_promotes_hears_of_jobs_that_wait_for_their_tick(store: SqlStore
     listener.wait(0)
 
     fire(store)
-    heard = listener.wait(10)
+    heard = listener.wait(10) | listener.wait(0.2)
     listener.close()
 
-    assert heard == {DUE}
+    assert heard == {DUE, "default"}
 
 
 def test_a_finished_job_still_knows_its_tick(store: SqlStore, clock: SettableClock) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-
-import pytest
 
 from mainspring.model.job import JobState
 from mainspring.model.schedule import Misfire, Origin, Overlap
@@ -14,7 +11,7 @@ from mainspring.model.trigger import after, at, cron, every
 from mainspring.store.database import FIRE
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
-from tests.support.factories import new_id, opened_session
+from tests.support.factories import new_id
 from tests.support.schedules import fire, new_schedule, verdicts
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -166,70 +163,30 @@ def test_a_paused_schedule_stays_paused_when_it_is_defined_anew(store: SqlStore,
     assert fire(store).schedules == 0
 
 
-CHANGES: dict[str, Callable[[SqlStore], object]] = {
-    "paused": lambda store: store.pause_schedules(["s"]),
-    "removed": lambda store: store.remove_schedules(["s"]),
-    "other times": lambda store: store.put_schedules([new_schedule(trigger=every("1h"))]),
-    "other arguments": lambda store: store.put_schedules([new_schedule(payload='{"args":[1],"kwargs":{}}')]),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_waits_for_its_tick_is_taken_back_by_a_change(store: SqlStore, clock: SettableClock, change: str) -> None:
-    store.put_schedules([new_schedule(), new_schedule("another")])
-    clock.advance(59.5)
-    fire(store)
-    waited = store.counts()
-
-    CHANGES[change](store)
-
-    assert (waited, store.counts()) == ({"default": {JobState.SCHEDULED: 2}}, {"default": {JobState.SCHEDULED: 1}})
-    assert (store.ticks("s"), len(store.ticks("another"))) == ([], 1)
-
-
-def test_a_tick_that_was_taken_back_can_still_have_its_turn(store: SqlStore, clock: SettableClock) -> None:
-    store.put_schedules([new_schedule(max_runs=1)])
-    clock.advance(59.5)
-    fire(store)
-
-    store.pause_schedules(["s"])
-    store.resume_schedules(["s"], "n")
-    fire(store)
-    store.put_schedules([new_schedule(max_runs=1, notes="changed")])
-    fire(store)
-    clock.advance("1h")
-    fire(store)
-
-    assert store.counts() == {"default": {JobState.SCHEDULED: 1}}
-    assert (store.get_schedules(["s"])["s"].runs, verdicts(store)) == (1, [Verdict.FIRED])
-
-
-def test_what_passes_while_it_is_paused_counts_from_what_was_taken_back(store: SqlStore, clock: SettableClock) -> None:
+def test_what_was_made_ahead_of_its_tick_runs_though_the_schedule_is_removed(
+    store: SqlStore, clock: SettableClock
+) -> None:
     store.put_schedules([new_schedule()])
     clock.advance(59.5)
     fire(store)
 
-    store.pause_schedules(["s"])
-    clock.advance("2m")
-    store.resume_schedules(["s"], "n")
-
-    (skipped,) = store.ticks("s")
-    assert (skipped.verdict, skipped.count) == (Verdict.SKIPPED, 2)
-
-
-def test_only_what_nobody_has_touched_is_taken_back(store: SqlStore, clock: SettableClock) -> None:
-    store.put_schedules([new_schedule(trigger=every("0.2s"), misfire=Misfire.CATCH_UP)])
-    for _ in range(3):
-        fire(store)
-    store.promote(limit=1, ahead=timedelta(seconds=1))
-    running = store.claim(opened_session(store), "default", 1, ahead=timedelta(seconds=1))
-    made = store.counts()
-
     store.remove_schedules(["s"])
 
-    assert made == {"default": {JobState.RUNNING: 1, JobState.SCHEDULED: 2}}
-    assert (store.counts(), len(running)) == ({"default": {JobState.RUNNING: 1}}, 1)
-    assert [tick.job_id for tick in store.ticks("s")] == [running[0].id]
+    assert store.counts() == {"default": {JobState.SCHEDULED: 1}}
+    assert verdicts(store) == [Verdict.FIRED]
+
+
+def test_a_tick_that_was_made_ahead_does_not_count_again_by_other_times(store: SqlStore, clock: SettableClock) -> None:
+    store.put_schedules([new_schedule(max_runs=2)])
+    clock.advance(59.5)
+    fire(store)
+    store.put_schedules([new_schedule(trigger=every("30s"), max_runs=2)])
+    for _ in range(4):
+        fire(store)
+        clock.advance("30s")
+
+    assert verdicts(store) == [Verdict.FIRED, Verdict.FIRED]
+    assert store.get_schedules(["s"])["s"].runs == 2
 
 
 def test_a_removed_schedule_is_gone_and_its_history_stays(store: SqlStore, clock: SettableClock) -> None:

@@ -5,7 +5,7 @@ Pure, as the lifecycle is: a node that holds the schedule's row asks here first 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -17,8 +17,7 @@ from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import After, count_ticks, last_ticks
 
 LEAD = timedelta(seconds=1)
-"""How long before its time a tick becomes a job that waits for it: so it starts on the dot, however many others do.
-Not where what becomes of a tick depends on the jobs before it: they may end in the meantime."""
+"""How long before its time a tick becomes a job that waits for it: so it starts on the dot, however many others do."""
 
 LATE = timedelta(minutes=1)
 """A job that is made so long after its tick is called late."""
@@ -88,23 +87,25 @@ def resume(schedule: Schedule, now: datetime) -> Decision:
     return Decision(position=_standing(schedule, tick_at=next_tick, due_at=due_at), ticks=passed)
 
 
-def unmade(schedule: Schedule, decision: Decision, now: datetime) -> Position:
-    """Return where *schedule* stands when a tick became no job after all, because it had had its turn before.
+def unmade(schedule: Schedule, decision: Decision, unmade: int, now: datetime) -> Position:
+    """Return where *schedule* stands when some ticks became no jobs after all, because they had had their turn before.
 
-    One that was to wait for the end of that job goes on: with the next tick, or with what it has kept waiting.
+    They count as no runs. A schedule that was to wait for the end of such a job goes on: with the next tick, or with
+    what it has kept waiting.
     """
-    if not isinstance(schedule.definition.trigger, After):
-        return msgspec.structs.replace(decision.position, due_at=now)
-    next_tick = schedule.definition.next_tick(now)
-    return msgspec.structs.replace(decision.position, tick_at=next_tick, due_at=_due(schedule, next_tick), awaits=False)
-
-
-def rewind(schedule: Schedule, taken_back: Collection[datetime]) -> Schedule:
-    """Return *schedule* as it stood before these ticks, which were still to come, became jobs."""
-    if not taken_back:
-        return schedule
-    runs = schedule.runs - len(taken_back)
-    return msgspec.structs.replace(schedule, tick_at=min(taken_back), runs=runs)
+    position, definition = decision.position, schedule.definition
+    if isinstance(definition.trigger, After):
+        tick_at = definition.next_tick(now)
+    else:
+        tick_at = position.tick_at or definition.next_tick(max(tick.at for tick in decision.ticks))
+    buffered = position.buffered_at is not None
+    return msgspec.structs.replace(
+        position,
+        tick_at=tick_at,
+        due_at=now if buffered else _due(schedule, tick_at),
+        runs=decision.position.runs - unmade,
+        awaits=buffered,
+    )
 
 
 def starts_at(schedule: Schedule, tick: Tick, now: datetime) -> datetime | None:
@@ -287,7 +288,7 @@ def _nominal(schedule: Schedule, now: datetime) -> datetime:
 def _reached(schedule: Schedule, now: datetime) -> datetime:
     """Return the same, or the next tick if it may have its turn ahead of that instant."""
     nominal, tick = _nominal(schedule, now), schedule.tick_at
-    if tick is None or schedule.definition.depends or not nominal < tick <= nominal + LEAD:
+    if tick is None or not schedule.definition.ahead or not nominal < tick <= nominal + LEAD:
         return nominal
     return tick
 
@@ -296,7 +297,7 @@ def _due(schedule: NewSchedule | Schedule, tick: datetime | None) -> datetime | 
     if tick is None:
         return None
     start = tick + spread(schedule.id, schedule.definition.jitter)
-    return start if schedule.definition.depends else start - LEAD
+    return start - LEAD if schedule.definition.ahead else start
 
 
 def _standing(schedule: Schedule, **changes: object) -> Position:

@@ -94,6 +94,15 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.overlap is not Overlap.ALLOW or isinstance(self.trigger, After)
 
     @property
+    def ahead(self) -> bool:
+        """Whether its ticks may become jobs ahead of their time: not if that time itself decides what becomes of them.
+
+        Jobs that they depend on may end until then, one that is awaited may succeed, and one that nobody can start on
+        time is to be left out.
+        """
+        return not self.depends and self.expect_success_within is None and self.misfire is not Misfire.SKIP
+
+    @property
     def longest_delay(self) -> timedelta:
         """How late a tick may be and still run."""
         return GRACE[self.misfire] if self.grace is None else self.grace

@@ -28,7 +28,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
         refused = db.attempt(lambda runner: insert(runner, jobs))
     else:
         refused = db.transact(lambda tx: _insert_in_pieces(tx, pieces))
-    topics = {topic for job in jobs for topic in _topics(job)}
+    topics = {topic for job in jobs for topic in topics_of(job)}
     db.wake(topics)
     if not refused:
         return [job.id for job in jobs]
@@ -87,7 +87,8 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
 
 
-def _topics(job: NewJob) -> tuple[str, ...]:
+def topics_of(job: NewJob) -> tuple[str, ...]:
+    """Return who should hear that *job* is stored."""
     if job.run_at is not None:
         return DUE, job.queue  # the database's clock says whether that time has come
     return (DUE,) if job.delay else (job.queue,)

@@ -26,8 +26,8 @@ from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import ticks as ticks_of
 from mainspring.store import control, rows
 from mainspring.store.chunks import chunks
-from mainspring.store.database import DUE, FIRE, Database, Row, Runner
-from mainspring.store.enqueue import insert, known
+from mainspring.store.database import FIRE, Database, Row, Runner
+from mainspring.store.enqueue import insert, known, topics_of
 from mainspring.store.protocol import Fired, Overdue
 from mainspring.store.sweep import next_look
 
@@ -199,7 +199,7 @@ def _write(
         if made:
             insert(tx, made, len(jobs))
         jobs += made
-    return jobs, {DUE if job.run_at else job.queue for job in jobs}
+    return jobs, {topic for job in jobs for topic in topics_of(job)}
 
 
 def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
@@ -217,15 +217,16 @@ def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
 
 
 def _mend(tx: Runner, decided: Sequence[tuple[Schedule, Decision]], jobs: Sequence[NewJob], now: datetime) -> None:
-    """Move schedules on that would wait for the end of a job which was not made, because its tick was on record."""
+    """Set those right that count on a job which was not made, because its tick was on record."""
+    if len(jobs) == sum(tick.verdict.is_job for _, decision in decided for tick in decision.ticks):
+        return
     made = Counter(job.schedule for job in jobs)
     unmade = {
-        schedule.id: firing.unmade(schedule, decision, now)
+        schedule.id: firing.unmade(schedule, decision, missing, now)
         for schedule, decision in decided
-        if decision.position.awaits and sum(tick.verdict.is_job for tick in decision.ticks) > made[schedule.id]
+        if (missing := sum(tick.verdict.is_job for tick in decision.ticks) - made[schedule.id])
     }
-    if unmade:
-        tx.run("move_schedules", positions=rows.positions(unmade))
+    tx.run("move_schedules", positions=rows.positions(unmade))
 
 
 def _cancel(tx: Runner, decided: Sequence[tuple[Schedule, Decision]]) -> set[str]:

@@ -69,8 +69,7 @@ def _put(tx: Runner, given: Sequence[NewSchedule], node: str) -> None:
 def _put_piece(tx: Runner, given: Sequence[NewSchedule], now: datetime, node: str) -> None:
     locked = {row[1]: rows.to_schedule(row[1:]) for row in _lock(tx, [schedule.id for schedule in given])}
     differing = [(before, one) for one in given if (before := locked.get(one.id)) and _differ(before, one)]
-    rewound = _rewind(tx, [before for before, _ in differing])
-    changed = [(one, firing.change(rewound[one.id], one, now)) for _, one in differing]
+    changed = [(one, firing.change(before, one, now)) for before, one in differing]
     _record(tx, {schedule.id: decision for schedule, decision in changed}, node)
     unreadable = [schedule for schedule in given if schedule.id in locked and locked[schedule.id] is None]
     _write(
@@ -101,19 +100,9 @@ def _locked(tx: Runner, ids: Collection[str]) -> dict[str, Schedule]:
     return {schedule.id: schedule for row in _lock(tx, ids) if (schedule := rows.to_schedule(row[1:]))}
 
 
-def _rewind(tx: Runner, schedules: Collection[Schedule]) -> dict[str, Schedule]:
-    """Take back the jobs of ticks that are still to come, and return *schedules* as they stood before those."""
-    found = tx.run("take_back", schedules=rows.document(schedule.id for schedule in schedules)) if schedules else []
-    taken_back: dict[str, list[datetime]] = {}
-    for schedule, at in found:
-        taken_back.setdefault(schedule, []).append(at)
-    return {schedule.id: firing.rewind(schedule, taken_back.get(schedule.id, ())) for schedule in schedules}
-
-
 def _remove(tx: Runner, ids: Collection[str], node: str) -> set[str]:
     ((now,),) = tx.run("now")
-    found = _rewind(tx, _locked(tx, ids).values())
-    _record(tx, {one.id: firing.remove(one, now) for one in found.values()}, node)
+    _record(tx, {one.id: firing.remove(one, now) for one in _locked(tx, ids).values()}, node)
     return {schedule for (schedule,) in tx.run("remove_schedules", ids=rows.document(ids))}
 
 
@@ -136,10 +125,9 @@ def _move(
 ) -> set[str]:
     ((now,),) = tx.run("now")
     found = _locked(tx, ids)
-    moved = _rewind(tx, [one for one in found.values() if one.paused is not paused])
-    decided = {one.id: decide(one, now) for one in moved.values()}
+    decided = {one.id: decide(one, now) for one in found.values() if one.paused is not paused}
     _record(tx, decided, node)
     if decided:
-        positions = {schedule: decision.position for schedule, decision in decided.items()}
-        tx.run("move_schedules", positions=rows.positions(positions, paused=paused, anew=True))
+        moved = {schedule: decision.position for schedule, decision in decided.items()}
+        tx.run("move_schedules", positions=rows.positions(moved, paused=paused, anew=True))
     return set(found)

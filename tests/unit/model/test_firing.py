@@ -120,26 +120,22 @@ def test_a_tick_that_is_late_leaves_the_next_one_its_own_turn() -> None:
     assert told(second) == [(NOON + timedelta(seconds=3.6), Verdict.FIRED)]
 
 
-@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER])
-def test_a_tick_that_depends_on_the_jobs_before_it_waits_for_its_time(overlap: Overlap) -> None:
-    before = schedule(overlap=overlap)
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"overlap": Overlap.SKIP},
+        {"overlap": Overlap.BUFFER_ONE},
+        {"overlap": Overlap.CANCEL_OTHER},
+        {"misfire": Misfire.SKIP},
+        {"expect_success_within": MINUTE},
+    ],
+)
+def test_a_tick_waits_for_its_time_where_that_decides_what_becomes_of_it(definition: dict[str, Any]) -> None:
+    before = schedule(**definition)
 
     early = firing.decide(before, NOON + HOUR - MOMENT, ())
 
     assert (before.due_at, jobs(early)) == (NOON + HOUR, [])
-
-
-def test_a_schedule_whose_ticks_were_taken_back_stands_before_the_first_of_them() -> None:
-    before = schedule(trigger=every("0.1s"), max_runs=2)
-    first = moved(before, firing.decide(before, NOON, ()).position)
-    ended = moved(first, firing.decide(first, NOON, ()).position)
-
-    tenth = timedelta(seconds=0.1)
-    rewound = firing.rewind(ended, [NOON + 2 * tenth, NOON + tenth])
-
-    assert (ended.ended, ended.runs) == (True, 2)
-    assert (rewound.tick_at, rewound.runs) == (NOON + tenth, 0)
-    assert firing.rewind(ended, []) is ended
 
 
 def test_a_tick_that_fires_late_says_so() -> None:

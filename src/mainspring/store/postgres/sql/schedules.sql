@@ -116,15 +116,3 @@ WHERE schedule = :schedule AND until IS NOT NULL
   AND at = ANY (ARRAY(SELECT timestamptz 'epoch' + CAST(value AS bigint) * interval '1 microsecond'
                      FROM json_array_elements_text(CAST(:ats AS json)) AS given (value)))
 RETURNING at, until, count, verdict, reason;
-
--- What nobody has claimed yet: made ahead of its tick, which now has not been at all.
--- name: take_back
-WITH taken AS (
-    DELETE FROM mainspring.jobs
-    WHERE schedule = ANY (ARRAY(SELECT json_array_elements_text(CAST(:schedules AS json))))
-      AND state = 'scheduled' AND fence = 0
-    RETURNING schedule, tick
-)
-DELETE FROM mainspring.ticks USING taken
-WHERE ticks.schedule = taken.schedule AND ticks.at = taken.tick
-RETURNING ticks.schedule AS schedule_id, ticks.at;

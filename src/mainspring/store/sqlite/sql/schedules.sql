@@ -84,16 +84,3 @@ DELETE FROM mainspring_ticks
 WHERE schedule = :schedule AND until IS NOT NULL
   AND at IN (SELECT value FROM json_each(:ats))
 RETURNING at, until, count, verdict, reason;
-
--- What nobody has claimed yet: made ahead of its tick, which now has not been at all.
--- name: take_back
-DELETE FROM mainspring_ticks
-WHERE (schedule, at) IN (
-    SELECT schedule, tick
-    FROM mainspring_jobs
-    WHERE schedule IN (SELECT value FROM json_each(:schedules)) AND state = 'scheduled' AND fence = 0
-)
-RETURNING schedule AS schedule_id, at;
-
-DELETE FROM mainspring_jobs
-WHERE schedule IN (SELECT value FROM json_each(:schedules)) AND state = 'scheduled' AND fence = 0;
