@@ -33,6 +33,7 @@ from mainspring.errors import (
     WorkerStopped,
 )
 from mainspring.model.job import JobState, Priority
+from mainspring.model.limits import Limit
 from mainspring.model.outcome import Snooze
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Misfire, Overlap
@@ -50,6 +51,7 @@ __all__ = [
     "JobNotFound",
     "JobState",
     "LeaseLost",
+    "Limit",
     "Mainspring",
     "MainspringError",
     "Misfire",

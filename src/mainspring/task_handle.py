@@ -13,6 +13,7 @@ from mainspring.handler import check_findable, check_handler, context_of, execut
 from mainspring.job_handle import JobHandle
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import NewJob, priority_of
+from mainspring.model.limits import Limit
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.twin import twin
@@ -30,6 +31,7 @@ class Policies(TypedDict, total=False):
     retry: Retry
     timeout: Duration
     executor: str
+    limits: Sequence[Limit]
 
 
 class Wishes(TypedDict, total=False):

@@ -39,7 +39,8 @@ from tests.support.databases import execute, make_newer
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import with_database
 
-LATEST = 2
+NAMES = ["kernel", "schedules", "limits"]
+LATEST = len(NAMES)
 ROOT = Path(__file__).parents[2]
 
 
@@ -82,7 +83,7 @@ def test_migrate_says_what_it_did(empty_url: str) -> None:
     store = open_store(empty_url, prepared=False)
 
     assert store.version() == 0
-    assert [(migration.number, migration.name) for migration in store.migrate()] == [(1, "kernel"), (2, "schedules")]
+    assert [(migration.number, migration.name) for migration in store.migrate()] == [*enumerate(NAMES, 1)]
     assert store.migrate() == []
     store.close()
 
@@ -91,7 +92,7 @@ def test_a_newer_database_is_refused(url: str) -> None:
     open_store(url).close()
     make_newer(url)
 
-    with pytest.raises(SchemaNewer, match="schema version 999, this mainspring knows only up to 2; upgrade"):
+    with pytest.raises(SchemaNewer, match=f"schema version 999, this mainspring knows only up to {LATEST}; upgrade"):
         open_store(url)
     store = open_store(url, prepared=False)
     with pytest.raises(SchemaNewer):

@@ -134,6 +134,8 @@ class Job(msgspec.Struct, frozen=True):
     progress: str | None  # how far it said last that it is, as JSON
     schedule: str | None  # the one that made it
     tick: datetime | None  # the nominal time for which it was made
+    holds: tuple[str, ...] | None = None  # the limits of which it has a slot, once it may start
+    waits_for: str | None = None  # the limit for which it is blocked
 
     @property
     def failure(self) -> Failure | None:

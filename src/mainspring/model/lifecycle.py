@@ -72,6 +72,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     reason: str | None = None
     schedule: str | None = None  # the job's, which may wait for its end
+    holds: tuple[str, ...] | None = None  # the job's, whose slots become free
+    waits_for: str | None = None  # the limit for which it waits from now on
 
     def __post_init__(self) -> None:
         if self.state not in MOVES[self.source]:
@@ -115,6 +117,7 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
                 outcome=outcome.name,
                 result=result,
                 schedule=job.schedule,
+                holds=job.holds,
             )
         case Failed(failure, retryable) | TimedOut(failure, retryable):
             if retryable and retry.allows(job.attempt):
@@ -131,6 +134,11 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
             return _move(job, PAUSED, outcome=outcome.name, reason=reason, attempt=job.attempt - 1)
         case Returned():
             return _move(job, READY, outcome=outcome.name, attempt=job.attempt - 1)
+
+
+def wait(job: Job, limit: str) -> Settlement:
+    """Return what becomes of the *job* that was claimed and may not start, because of a *limit*: it costs nothing."""
+    return _move(job, BLOCKED, attempt=job.attempt - 1, reason=job.reason, waits_for=limit)
 
 
 def reap(job: Job, reason: str) -> Settlement:
@@ -182,12 +190,21 @@ class _Changes(TypedDict, total=False):
     result: str
     failure: Failure
     reason: str | None
+    waits_for: str
 
 
 def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     changes.setdefault("attempt", job.attempt)
     changes.setdefault("losses", job.losses)
-    return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
+    return Settlement(
+        job_id=job.id,
+        fence=job.fence,
+        source=job.state,
+        state=state,
+        schedule=job.schedule,
+        holds=job.holds,
+        **changes,
+    )
 
 
 def _lose(job: Job, losses: int, failure: Failure) -> Settlement:

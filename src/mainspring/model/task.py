@@ -17,8 +17,10 @@ from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskN
 from mainspring.model.annotations import hints
 from mainspring.model.duration import duration
 from mainspring.model.job import Priority, check_name, check_priority
+from mainspring.model.limits import Limit, Want
 from mainspring.model.payload import convert, decode_call, encode_call
 from mainspring.model.retry import Retry
+from mainspring.model.template import check_template
 from mainspring.model.text import shortened
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -50,6 +52,7 @@ class Task:
     timeout: timedelta | None = None
     executor: Executor = Executor.THREAD
     context: str | None = None
+    limits: Sequence[Limit] = ()
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -59,6 +62,7 @@ class Task:
         _check_retry(self.retry)
         if self.timeout is not None and duration(self.timeout, "timeout") == timedelta(0):
             raise InvalidValue("expected timeout to be longer than 0; leave it out for none")
+        _check_limits(self)
 
     @functools.cached_property
     def result_type(self) -> Any:
@@ -110,6 +114,16 @@ class Task:
         bound.apply_defaults()
         return bound.arguments
 
+    def wants(self, payload: str) -> list[Want]:
+        """Return what a job with this payload wants of the limits; nothing if it can't be run anyway."""
+        if not self.limits:
+            return []
+        try:
+            arguments = self.named(payload)
+        except InvalidPayload:
+            return []
+        return list({want.key: want for want in (limit.want(arguments) for limit in self.limits)}.values())
+
     def _decode_slowly(self, payload: str) -> Arguments:
         """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""
         call = decode_call(payload)
@@ -146,6 +160,17 @@ class Task:
             return hints(self.handler, lambda name: name not in ("return", self.context))
         except Exception as error:  # noqa: BLE001 - an annotation is any expression, and may raise anything
             raise InvalidPayload(f"task {self.name!r} has an annotation that can't be resolved: {error}") from None
+
+
+def _check_limits(task: Task) -> None:
+    if isinstance(task.limits, Limit) or not isinstance(task.limits, Sequence):
+        raise InvalidValue(f"expected limits to be a list of Limit, got: {shortened(task.limits)}")
+    for limit in task.limits:
+        if not isinstance(limit, Limit):
+            raise InvalidValue(f"expected limits to be a list of Limit, got in it: {shortened(limit)}")
+        check_template(limit.key, "the key of a limit", task.parameters)
+    if len({limit.key for limit in task.limits}) < len(task.limits):
+        raise InvalidValue(f"expected each limit of task {task.name!r} to have a key of its own, got one twice")
 
 
 def _check_retry(retry: Retry) -> None:

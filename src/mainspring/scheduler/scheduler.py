@@ -10,9 +10,10 @@ from mainspring.scheduler.fire import Firer
 from mainspring.scheduler.promote import promote
 from mainspring.scheduler.prune import RETENTION, Pruner
 from mainspring.scheduler.reap import reap
+from mainspring.scheduler.release import release
 from mainspring.service import Loop, close
 from mainspring.store import Store
-from mainspring.store.database import DUE, FIRE
+from mainspring.store.database import DUE, FIRE, RELEASE
 
 
 class Scheduler:
@@ -21,6 +22,7 @@ class Scheduler:
     def __init__(self, store: Store, retention: timedelta = RETENTION) -> None:
         self._promote = Loop("promote", lambda: promote(store))
         self._fire = Loop("fire", Firer(store))
+        self._release = Loop("release", lambda: release(store))
         self._reap = Loop("reap", lambda: reap(store))
         self._alert = Loop("alert", lambda: alert(store))
         self._prune = Loop("prune", Pruner(store, retention))
@@ -35,10 +37,12 @@ class Scheduler:
             self._promote.wake()
         if FIRE in topics:
             self._fire.wake()
+        if RELEASE in topics:
+            self._release.wake()
 
     def close(self, timeout: float) -> None:
         """End, and wait for a sweep that is under way, for *timeout* seconds at most."""
         close(self._loops(), timeout)
 
     def _loops(self) -> list[Loop]:
-        return [self._promote, self._fire, self._reap, self._alert, self._prune]
+        return [self._promote, self._fire, self._release, self._reap, self._alert, self._prune]

@@ -17,6 +17,9 @@ DUE = "@due"
 FIRE = "@fire"
 """The wake topic of whoever fires schedules: one of them may be due sooner than was known."""
 
+RELEASE = "@release"
+"""The wake topic of whoever releases jobs: some wait for a limit, perhaps not for long."""
+
 WISH = "@wish"
 """The wake topic of whoever runs jobs: a person wants something of one of them, or no longer wants it."""
 

@@ -28,6 +28,11 @@ def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> lis
     return [to_job(row) for row in found]
 
 
+def slot_holders(db: Database, key: str, limit: int) -> list[UUID]:
+    """See `protocol.Inspects.slot_holders`."""
+    return [job_id for (job_id,) in db.read("slot_holders", key=key, limit=max(0, limit))]
+
+
 def counts(db: Database) -> dict[str, dict[JobState, int]]:
     """See `protocol.Inspects.counts`."""
     table: dict[str, dict[JobState, int]] = {}

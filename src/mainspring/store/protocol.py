@@ -18,6 +18,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
+from mainspring.model.limits import Want
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
@@ -44,6 +45,13 @@ class Fired(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     next_due: timedelta | None
     failed: Mapping[str, str]
+
+
+class Released(msgspec.Struct, frozen=True, kw_only=True):
+    """How many limits were looked at, and how long until the next look: None when nobody waits for any."""
+
+    limits: int
+    next_due: timedelta | None
 
 
 class Overdue(msgspec.Struct, frozen=True):
@@ -104,6 +112,14 @@ class Claims(Protocol):
         Whatever it is settled as takes that back. If it costs the worker its life, `reap` finds it counted: so jobs
         that were lost unstarted, beside the one that is to blame, are not taken for guilty. Returns False when the
         attempt no longer holds its job.
+        """
+        ...
+
+    def admit(self, asking: Sequence[tuple[Job, Sequence[Want]]]) -> set[UUID]:
+        """Return the ids of those claimed jobs that may start; the others wait for a limit, and are no longer held.
+
+        They are asked for in the order given. Each takes a slot of every limit of concurrency that it wants, and keeps
+        it until it is settled, whoever does that; and a token of every limit of rate.
         """
         ...
 
@@ -225,6 +241,14 @@ class Sweeps(Protocol):
         """Return the schedules that have had no success for too long, each once until it has one."""
         ...
 
+    def release(self, limit: int = 500) -> Released:
+        """Let jobs go on that wait for one of up to *limit* limits, where there is room, and say when to come back.
+
+        Slots that a settle gives back it gives on by itself: this is for tokens, which come with time, and for what a
+        crash may have left.
+        """
+        ...
+
     def reap(self) -> int:
         """Take back the jobs of sessions whose lease has ended; return how many.
 
@@ -296,6 +320,10 @@ class Schedules(Protocol):
 class Inspects(Protocol):
     """For whoever wants to know."""
 
+    def slot_holders(self, key: str, limit: int = 20) -> list[UUID]:
+        """Return up to *limit* running jobs that have a slot of the limit with this key."""
+        ...
+
     def get(self, ids: Collection[UUID]) -> dict[UUID, Job]:
         """Return the jobs with these ids, unfinished or finished; unknown ids are left out."""
         ...
@@ -320,8 +348,8 @@ class Wakes(Protocol):
         """Return a listener for *topics*, of which any number may be mixed.
 
         The name of a queue is heard when jobs of that queue may have become ready, `database.DUE` when a job may have
-        become due sooner than was known, `database.FIRE` when a schedule may have, and `database.WISH` when a person
-        wants something of a running job.
+        become due sooner than was known, `database.FIRE` when a schedule may have, `database.RELEASE` when a job waits
+        for a limit, and `database.WISH` when a person wants something of a running job.
         """
         ...
 

@@ -14,6 +14,7 @@ from mainspring.model.firing import Position
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.model.limits import Want
 from mainspring.model.schedule import Definition, NewSchedule, Origin, Schedule
 from mainspring.model.tick import Tick, Verdict
 from mainspring.store.database import Row
@@ -37,12 +38,13 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     "verdict": lambda column: [_VERDICTS[value] for value in column],
     "origin": lambda column: [_ORIGINS[value] for value in column],
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
+    "holds": lambda column: [None if value is None else _names.decode(value) for value in column],
 }
 """By column name: what neither driver can know."""
 
 INSTANTS = (
     *("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at", "until", "tick"),
-    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at"),
+    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at", "full_at"),
 )
 """Columns that hold an instant, in any query."""
 
@@ -153,6 +155,21 @@ def ticks(recorded: Iterable[tuple[str, Tick, UUID | None]]) -> str:
     )
 
 
+def held(slots: Mapping[UUID, Sequence[str]]) -> str:
+    """Return, for each job, the limits of which it has a slot, for the query `hold`."""
+    return _encoder.encode(slots).decode()
+
+
+def limits(wanted: Iterable[Want]) -> str:
+    """Return limits as a document for the query `put_limits`."""
+    return document((want.key, want.concurrency, _microseconds(want.interval), want.burst) for want in wanted)
+
+
+def moved(limits: Mapping[str, tuple[datetime | None, datetime | None]]) -> str:
+    """Return, for each limit, when it is full and when to look at it, for the query `move_limits`."""
+    return _encoder.encode({key: tuple(map(_instant, instants)) for key, instants in limits.items()}).decode()
+
+
 def instants(of: Iterable[datetime]) -> str:
     """Return instants as a document."""
     return document(map(microseconds, of))
@@ -202,6 +219,7 @@ def settlements(decided: Iterable[Settlement]) -> str:
                 _failure(settlement),
                 settlement.reason,
                 _microseconds(settlement.delay),
+                settlement.waits_for,
             ),
         )
         for settlement in decided

@@ -16,6 +16,7 @@ from mainspring.model.outcome import Paused
 from mainspring.store import rows
 from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, FIRE, Database, Row, Runner
+from mainspring.store.release import free
 from mainspring.store.rows import to_job
 
 
@@ -23,7 +24,7 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
     """See `protocol.Settles.settle`."""
     if not settlements:
         return set()
-    if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final and not _schedules(settlements):
+    if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final and not _matter(settlements):
         ((ending, alike),) = endings.items()
         document = rows.endings(alike)
         if len(alike) <= MOST and len(document) <= MOST_CHARACTERS:
@@ -43,20 +44,32 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
         if ending.state.final:
             for piece in chunks(alike, _characters):
                 settled |= _finish(tx, ending, piece, rows.endings(piece))
+    topics = _follow(tx, settlements, settled)
+    settled, wakes = _settle_again(tx, settlements, settled)
+    slots = [(key, one.job_id) for one in settlements if one.holds and one.job_id in settled for key in one.holds]
+    return settled, topics | wakes | free(tx, slots)
+
+
+def _settle_again(tx: Runner, settlements: Sequence[Settlement], settled: set[UUID]) -> tuple[set[UUID], set[str]]:
+    """Write those that do not end their job; return all that is settled by now, and the topics to wake."""
     # A job that is given twice is settled once; the database would refuse its second attempt under the same fence.
     again = list({settlement.job_id: settlement for settlement in settlements if not settlement.state.final}.values())
-    topics = _follow(tx, settlements, settled)
     if not again:
-        return settled, topics
+        return settled, set()
     moved = [
         row
         for piece in chunks(again, _characters)
         for row in tx.run("settle_again", settlements=rows.settlements(piece))
     ]
     paused = {settlement.job_id for settlement in again if settlement.outcome == Paused.name}
-    topics |= _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])
-    topics |= {_topic(queue, state) for _, queue, state, _, _ in moved}
+    topics = _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])
+    topics |= {_topic(queue, state) for _, queue, state, _, _ in moved if state is not JobState.BLOCKED}
     return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
+
+
+def _matter(settlements: Sequence[Settlement]) -> bool:
+    """Return whether anybody else depends on the end of these jobs."""
+    return any(settlement.schedule or settlement.holds for settlement in settlements)
 
 
 def _schedules(settlements: Sequence[Settlement]) -> list[str]:

@@ -12,10 +12,12 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
+from mainspring.model.limits import Want
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
 from mainspring.store import (
+    admit,
     claim,
     control,
     enqueue,
@@ -30,7 +32,7 @@ from mainspring.store import (
     transaction,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import Fired, JobFilter, Overdue, Promoted
+from mainspring.store.protocol import Fired, JobFilter, Overdue, Promoted, Released
 
 
 class SqlStore:
@@ -54,6 +56,9 @@ class SqlStore:
 
     def charge(self, job: Job) -> bool:
         return claim.charge(self._db, job)
+
+    def admit(self, asking: Sequence[tuple[Job, Sequence[Want]]]) -> set[UUID]:
+        return admit.admit(self._db, asking)
 
     def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
         return settle.settle(self._db, settlements)
@@ -99,6 +104,9 @@ class SqlStore:
     def find_overdue(self) -> list[Overdue]:
         return fire.find_overdue(self._db)
 
+    def release(self, limit: int = 500) -> Released:
+        return sweep.release(self._db, limit)
+
     def reap(self) -> int:
         return sweep.reap(self._db)
 
@@ -137,6 +145,9 @@ class SqlStore:
 
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
+
+    def slot_holders(self, key: str, limit: int = 20) -> list[UUID]:
+        return inspect.slot_holders(self._db, key, limit)
 
     def counts(self) -> dict[str, dict[JobState, int]]:
         return inspect.counts(self._db)

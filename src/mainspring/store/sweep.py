@@ -1,4 +1,4 @@
-"""Sweeps: promote, reap and prune. Any number of nodes may run each at the same time."""
+"""Sweeps: promote, release, reap and prune. Any number of nodes may run each at the same time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.store.database import Database, Row, Runner
-from mainspring.store.protocol import Promoted
+from mainspring.store.protocol import Promoted, Released
+from mainspring.store.release import release_due
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
 
@@ -33,6 +34,13 @@ def next_look(waits: Sequence[Row], ahead: timedelta = timedelta(0), *, found: b
     wait = max(timedelta(0), timedelta(microseconds=waits[0][0]) - ahead)
     # When nothing was found, what is due is in somebody else's hands; to look again at once would be to spin.
     return wait if wait or found else _LOCKED
+
+
+def release(db: Database, limit: int) -> Released:
+    """See `protocol.Sweeps.release`."""
+    limits, topics = db.transact(lambda tx: release_due(tx, limit))
+    db.wake(topics)
+    return Released(limits=limits, next_due=next_look(db.read("next_release"), found=bool(limits)))
 
 
 def reap(db: Database) -> int:
@@ -84,6 +92,7 @@ def prune(db: Database, age: timedelta) -> int:
     _prune(db, "prune_attempts", age)
     _prune(db, "prune_logs", age)
     _prune(db, "prune_ticks", age)
+    _prune(db, "prune_limits", age)
     return pruned
 
 

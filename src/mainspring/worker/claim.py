@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from mainspring.clock import Clock
 from mainspring.errors import StoreError, StoreGone
 from mainspring.model.lifecycle import MAX_LOSSES
@@ -115,11 +117,30 @@ class Claimer:
         taken = [Held(job, self._lane.tasks[job.task]) for job in jobs]
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
+        taken = self._admit(taken)
         if self._session.alive and self._session.id == session and not self.loop.ending:
             self._start(self._early.keep(taken))
         else:
             self._give_back(taken)  # if the database still knows us, they are ready again at once
         return True
+
+    def _admit(self, taken: list[Held]) -> list[Held]:
+        """Return those of *taken* that may start; the others wait for a limit, and are not ours any more."""
+        limited = {held: wants for held in taken if held.task.limits and (wants := held.task.wants(held.job.payload))}
+        if not limited:
+            return taken
+        for held, wants in limited.items():
+            # Even before we know: whatever becomes of it from now on gives back what it may have got.
+            held.job = replace(held.job, holds=tuple(want.key for want in wants if want.concurrency))
+        try:
+            admitted = self._store.admit([(held.job, wants) for held, wants in limited.items()])
+        except StoreError:
+            self._give_back(taken)
+            raise
+        for held in limited:
+            if held.job.id not in admitted:
+                self._session.holding.drop(held)
+        return [held for held in taken if held not in limited or held.job.id in admitted]
 
     def _ahead(self) -> timedelta:
         """Return how long before their time jobs are claimed now: those that wait must not be too many."""

@@ -29,7 +29,7 @@ from mainspring.model.task import Executor as Kind
 from mainspring.model.task import Registry
 from mainspring.service import Loop, close
 from mainspring.store import Store
-from mainspring.store.database import DUE, FIRE, WISH, Listener
+from mainspring.store.database import DUE, FIRE, RELEASE, WISH, Listener
 from mainspring.worker.attempt import LocalAttempt
 from mainspring.worker.claim import Claimer, Lane
 from mainspring.worker.context import Context
@@ -113,7 +113,7 @@ class Worker:
         """Open a session and begin to work."""
         check_not_loading()
         self.session.open()
-        self._listener = self._store.listen({*self._settings.queues, DUE, FIRE, WISH})
+        self._listener = self._store.listen({*self._settings.queues, DUE, FIRE, RELEASE, WISH})
         for loop in self._loops():
             loop.start()
         log.info("worker %s serves %s", self.session.name, ", ".join(self._settings.queues))

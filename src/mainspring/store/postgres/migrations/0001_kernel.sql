@@ -33,9 +33,13 @@ CREATE TABLE mainspring.jobs (
     progress   text,
     schedule   text,
     tick       timestamptz,
+    holds      text,
+    waits_for  text,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
-    CHECK (state = 'running' OR wish IS NULL)
+    CHECK (state = 'running' OR wish IS NULL),
+    CHECK (state = 'running' OR holds IS NULL),
+    CHECK (state = 'blocked' OR waits_for IS NULL)
 ) WITH (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,
@@ -49,6 +53,7 @@ CREATE INDEX jobs_due ON mainspring.jobs (run_at) WHERE state IN ('scheduled', '
 CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
+CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
 
 -- Finished jobs, one partition a day of finishing: retention drops a partition instead of deleting rows.
 CREATE TABLE mainspring.jobs_done (

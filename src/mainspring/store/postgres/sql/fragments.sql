@@ -2,11 +2,12 @@
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
-CAST(NULL AS text) AS result, progress, schedule, tick
+CAST(NULL AS text) AS result, progress, schedule, tick, holds, waits_for
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick
+CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick,
+CAST(NULL AS text) AS holds, CAST(NULL AS text) AS waits_for
 
 -- What claim can't know beforehand, its place first. It started now as far as whoever claims it is concerned: he waits
 -- for the rest of the time if it was promoted ahead.

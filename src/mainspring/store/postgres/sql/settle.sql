@@ -65,7 +65,9 @@ moved AS (
         run_at = coalesce(now + CAST({told} ->> 8 AS bigint) * interval '1 microsecond', job.run_at),
         session = NULL,
         started_at = NULL,
-        wish = NULL
+        wish = NULL,
+        holds = NULL,
+        waits_for = {told} ->> 9
     FROM clock
     WHERE job.id = ANY (ARRAY(SELECT id FROM held))
 )

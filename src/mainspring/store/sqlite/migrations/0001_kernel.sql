@@ -34,9 +34,13 @@ CREATE TABLE mainspring_jobs (
     progress   TEXT,
     schedule   TEXT,
     tick       INTEGER,
+    holds      TEXT,
+    waits_for  TEXT,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
-    CHECK (state = 'running' OR wish IS NULL)
+    CHECK (state = 'running' OR wish IS NULL),
+    CHECK (state = 'running' OR holds IS NULL),
+    CHECK (state = 'blocked' OR waits_for IS NULL)
 ) STRICT;
 
 CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state = 'ready';
@@ -44,6 +48,7 @@ CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at) WHERE state IN ('sc
 CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedule IS NOT NULL;
+CREATE INDEX mainspring_jobs_waiting ON mainspring_jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
 
 -- Finished jobs.
 CREATE TABLE mainspring_jobs_done (

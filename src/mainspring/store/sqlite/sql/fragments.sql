@@ -1,11 +1,13 @@
 -- Pieces that several queries share; {live} in a query stands for the piece of that name.
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick
+wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick, holds,
+waits_for
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick
+NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, NULL AS holds,
+NULL AS waits_for
 
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
@@ -33,7 +35,7 @@ decided AS MATERIALIZED (
 told AS MATERIALIZED (
     SELECT key AS job_id, value ->> 0 AS fence, value ->> 1 AS source, value ->> 2 AS state, value ->> 3 AS attempt,
            value ->> 4 AS losses, value ->> 5 AS outcome, value ->> 6 AS error, value ->> 7 AS reason,
-           value ->> 8 AS delay_us
+           value ->> 8 AS delay_us, value ->> 9 AS waits_for
     FROM json_each(:settlements)
 )
 

@@ -51,7 +51,9 @@ SET state = told.state,
     run_at = coalesce(:now + told.delay_us, run_at),
     session = NULL,
     started_at = NULL,
-    wish = NULL
+    wish = NULL,
+    holds = NULL,
+    waits_for = told.waits_for
 FROM told
 WHERE mainspring_jobs.id = told.job_id
   AND mainspring_jobs.state = told.source

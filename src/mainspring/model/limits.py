@@ -1,0 +1,158 @@
+"""Limits: how many jobs may run at once, or start in a while, across the whole fleet.
+
+A limit is shared by all jobs whose template comes to the same key. Which jobs that are is found out when one is
+claimed, from its arguments and the code that is about to run it: a limit that is changed holds at once for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import TypeVar
+
+import msgspec
+
+from mainspring.errors import InvalidValue
+from mainspring.model.rate import Rate, rate
+from mainspring.model.template import render
+from mainspring.model.text import shortened, storable
+
+T = TypeVar("T")
+
+_MOST = 1_000_000
+_LONGEST_KEY = 200
+_EVERY = timedelta(seconds=5)
+_SOONEST = timedelta(milliseconds=10)
+
+
+@dataclass(frozen=True, init=False)
+class Limit:
+    """At most so many at once, or at such a rate, of the jobs that share a key: `Limit("smtp", rate="100/m")`.
+
+    The rate is a token bucket: it lets `burst` of them start together after a rest, as many as the rate's own number
+    unless it is given.
+    """
+
+    key: str
+    concurrency: int | None
+    rate: Rate | None
+    burst: int | None
+
+    def __init__(
+        self, key: str, *, concurrency: int | None = None, rate: Rate | str | None = None, burst: int | None = None
+    ) -> None:
+        if not isinstance(key, str) or not key:
+            raise InvalidValue(f"expected a limit to have a key such as 'tenant:{{tenant}}', got: {shortened(key)}")
+        if (concurrency is None) == (rate is None):
+            got = "neither" if rate is None else "both; write two limits"
+            raise InvalidValue(f"expected limit {key!r} to have a concurrency or a rate, got {got}")
+        if concurrency is not None:
+            _check_number(concurrency, "concurrency")
+        if burst is not None:
+            if rate is None:
+                raise InvalidValue(f"expected burst only with a rate, got it for limit {key!r}")
+            _check_number(burst, "burst")
+        object.__setattr__(self, "key", key)
+        object.__setattr__(self, "concurrency", concurrency)
+        object.__setattr__(self, "rate", None if rate is None else _rate(rate))
+        object.__setattr__(self, "burst", burst)
+
+    def want(self, arguments: Mapping[str, object]) -> Want:
+        """Return what a job with these arguments wants of this limit."""
+        interval = None if self.rate is None else self.rate.interval
+        burst = None if self.rate is None else (self.burst or self.rate.count)
+        return Want(_short(render(self.key, "limits", arguments)), self.concurrency, interval, burst)
+
+
+class Want(msgspec.Struct, frozen=True):
+    """A limit for one job: its key, and the numbers that the code gives to it now."""
+
+    key: str
+    concurrency: int | None
+    interval: timedelta | None
+    burst: int | None
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A limit as the database has it. The fields stand in the order of the query's columns."""
+
+    key: str
+    concurrency: int | None
+    interval: timedelta | None
+    burst: int | None
+    full_at: datetime | None  # when the bucket will be full again, if nothing is taken from it
+    held: int  # slots that running jobs hold
+    waiting: bool  # some jobs wait for it
+
+
+class Gate:
+    """A limit while jobs are let through it."""
+
+    def __init__(self, standing: Standing, now: datetime) -> None:
+        self._standing = standing
+        self._now = now
+        self._held = standing.held
+        self.full_at = None if standing.interval is None else max(standing.full_at or now, now)
+
+    @property
+    def room(self) -> int:
+        """How many could start now."""
+        limit = self._standing
+        if limit.concurrency is not None:
+            return max(0, limit.concurrency - self._held)
+        assert limit.interval is not None
+        assert limit.burst is not None
+        assert self.full_at is not None
+        return max(0, limit.burst - math.ceil((self.full_at - self._now) / limit.interval))
+
+    def take(self) -> None:
+        """Let one job through."""
+        self._held += 1
+        if self.full_at is not None and self._standing.interval is not None:
+            self.full_at += self._standing.interval
+
+    @property
+    def release_at(self) -> datetime:
+        """When to look again whether those that wait may go on.
+
+        A slot that becomes free is given on at once. To look all the same is for what a crash may have left.
+        """
+        limit = self._standing
+        if self.full_at is None or limit.interval is None or limit.burst is None:
+            return self._now + _EVERY
+        return max(self.full_at - (limit.burst - 1) * limit.interval, self._now + _SOONEST)
+
+
+def admit(asking: Iterable[tuple[T, Sequence[Want]]], gates: Mapping[str, Gate]) -> list[tuple[T, str | None]]:
+    """Return, for each of those who ask in turn, the key of the limit for which it has to wait; None if it may start.
+
+    One that has to wait takes nothing from the limits that would have let it through.
+    """
+    answers: list[tuple[T, str | None]] = []
+    for one, wants in asking:
+        closed = next((want.key for want in wants if not gates[want.key].room), None)
+        if closed is None:
+            for want in wants:
+                gates[want.key].take()
+        answers.append((one, closed))
+    return answers
+
+
+def _rate(value: Rate | str) -> Rate:
+    return rate(value, "the rate of a limit")
+
+
+def _check_number(number: int, name: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST:
+        raise InvalidValue(f"expected {name} to be a whole number from 1 to {_MOST:,}, got: {shortened(number)}")
+
+
+def _short(key: str) -> str:
+    """Return *key* in a form that any database can find quickly, the same for the same key."""
+    key = storable(key)
+    if len(key) <= _LONGEST_KEY:
+        return key
+    return f"{key[:_LONGEST_KEY]}…{blake2b(key.encode(), digest_size=16).hexdigest()}"

@@ -1,0 +1,78 @@
+"""Admit: of jobs that were claimed and have limits, let those start for which there is room. The others wait.
+
+Between claim and admit a job is held and has not started, so a limit holds at every instant; and a job without limits
+never comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from mainspring.errors import StoreUnavailable
+from mainspring.model import lifecycle
+from mainspring.model.job import Job, JobState
+from mainspring.model.limits import Want
+from mainspring.model.limits import admit as decide
+from mainspring.store import rows
+from mainspring.store.database import RELEASE, Database, Runner
+from mainspring.store.release import let_go_on, look
+from mainspring.store.settle import apply
+
+_ROUNDS = 10
+
+Asking = Sequence[tuple[Job, Sequence[Want]]]
+
+
+def admit(db: Database, asking: Asking) -> set[UUID]:
+    """See `protocol.Claims.admit`."""
+    wanted = {want.key: want for _, wants in asking for want in wants}
+    admitted, topics = db.transact(lambda tx: _admit(tx, asking, wanted)) if asking else (set(), set())
+    for _ in range(_ROUNDS):
+        if admitted is not None:
+            break
+        # In a transaction of its own: together with those that are locked already, they would be locked in no order.
+        db.run("put_limits", limits=rows.limits(wanted.values()))
+        admitted, topics = db.transact(lambda tx: _admit(tx, asking, wanted))
+    if admitted is None:
+        raise StoreUnavailable(f"the limits {sorted(wanted)} changed {_ROUNDS} times while we asked; try again")
+    db.wake(topics)
+    return admitted
+
+
+def _admit(tx: Runner, asking: Asking, wanted: Mapping[str, Want]) -> tuple[set[UUID] | None, set[str]]:
+    """Return the jobs that may start, and the topics to wake; None when the database has other limits than the code."""
+    left, before = _ours(tx, asking)
+    if not left:
+        return before, set()
+    keys = rows.document(sorted(wanted))
+    if {key: Want(key, *numbers) for key, *numbers in tx.run("lock_limits", keys=keys)} != wanted:
+        return None, set()
+    limits = look(tx, wanted)
+    answers = decide(left, {key: gate for key, (_, gate) in limits.items()})
+    waiting = {limit for _, limit in answers if limit is not None}
+    started = {job.id for job, limit in answers if limit is None}
+    slots = {job.id: [want.key for want in wants if want.concurrency] for job, wants in left if job.id in started}
+    if slots:
+        tx.run("hold", held=rows.held(slots))
+    _, topics = apply(tx, [lifecycle.wait(job, limit) for job, limit in answers if limit is not None])
+    if waiting:
+        # One that waits for a limit leaves the others that it has; somebody else may be waiting for those.
+        topics |= {RELEASE} | let_go_on(tx, {key: limit for key, limit in limits.items() if key not in waiting})
+    moved = {
+        key: (gate.full_at, gate.release_at if key in waiting or standing.waiting else None)
+        for key, (standing, gate) in limits.items()
+        if key in waiting or standing.interval is not None
+    }
+    if moved:
+        tx.run("move_limits", moved=rows.moved(moved))
+    return before | started, topics
+
+
+def _ours(tx: Runner, asking: Asking) -> tuple[Asking, set[UUID]]:
+    """Lock those that are still held; return them, and apart from them those that an earlier try has let through."""
+    found = tx.run("lock_claimed", ids=rows.ids(job.id for job, _ in asking))
+    running = {job_id: (fence, holds) for job_id, state, fence, holds in found if state is JobState.RUNNING}
+    ours = [(job, wants) for job, wants in asking if job.id in running and running[job.id][0] == job.fence]
+    before = {job.id for job, _ in ours if running[job.id][1] is not None}
+    return [(job, wants) for job, wants in ours if job.id not in before], before

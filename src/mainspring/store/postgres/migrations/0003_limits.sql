@@ -1,0 +1,21 @@
+-- One row for each key that a limit has come to, with the numbers that the code gave to it last. Whoever lets jobs through,
+-- or gives their slots back, locks it first. `release_at` is set while jobs wait: then somebody looks whether they may go on.
+CREATE TABLE mainspring.limits (
+    key         text PRIMARY KEY,
+    concurrency integer CHECK (concurrency > 0),
+    gap         interval CHECK (gap > interval '0'),
+    burst       integer CHECK (burst > 0),
+    full_at     timestamptz,
+    release_at  timestamptz,
+    CHECK ((concurrency IS NULL) <> (gap IS NULL)),
+    CHECK ((gap IS NULL) = (burst IS NULL))
+) WITH (fillfactor = 50);
+
+CREATE INDEX limits_release ON mainspring.limits (release_at) WHERE release_at IS NOT NULL;
+
+-- Who has a slot: a running job, from the moment it may start until it is settled by its worker or its reaper.
+CREATE TABLE mainspring.slots (
+    key    text NOT NULL,
+    job_id uuid NOT NULL,
+    PRIMARY KEY (key, job_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);

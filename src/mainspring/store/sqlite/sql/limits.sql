@@ -1,0 +1,91 @@
+-- name: lock_claimed
+SELECT id, state, fence, holds
+FROM mainspring_jobs
+WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: lock_limits
+SELECT key AS limit_key, concurrency, gap, burst
+FROM mainspring_limits
+WHERE key IN (SELECT value FROM json_each(:keys));
+
+-- name: put_limits
+INSERT INTO mainspring_limits (key, concurrency, gap, burst)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
+FROM json_each(:limits)
+WHERE TRUE
+ON CONFLICT (key) DO UPDATE
+SET concurrency = excluded.concurrency, gap = excluded.gap, burst = excluded.burst;
+
+-- name: look_at_limits
+SELECT :now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
+       (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held,
+       EXISTS (SELECT 1 FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiting
+FROM mainspring_limits
+WHERE key IN (SELECT value FROM json_each(:keys));
+
+-- name: hold
+INSERT INTO mainspring_slots (key, job_id)
+SELECT slot.value, job.key
+FROM json_each(:held) AS job CROSS JOIN json_each(job.value) AS slot;
+
+UPDATE mainspring_jobs
+SET holds = job.value
+FROM json_each(:held) AS job
+WHERE mainspring_jobs.id = job.key;
+
+-- name: free
+DELETE FROM mainspring_slots
+WHERE (key, job_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:slots));
+
+-- name: release
+UPDATE mainspring_jobs
+SET state = 'ready', waits_for = NULL
+WHERE rowid IN (
+    SELECT rowid
+    FROM mainspring_jobs
+    WHERE waits_for = :key
+    ORDER BY rank
+    LIMIT :room
+)
+RETURNING queue;
+
+-- name: move_limits
+UPDATE mainspring_limits
+SET full_at = moved.value ->> 0, release_at = moved.value ->> 1
+FROM json_each(:moved) AS moved
+WHERE mainspring_limits.key = moved.key;
+
+-- name: lock_due_limits
+SELECT key AS limit_key
+FROM mainspring_limits
+WHERE release_at <= :now
+ORDER BY release_at
+LIMIT :limit;
+
+-- name: next_release
+SELECT release_at - :now AS wait_us
+FROM mainspring_limits
+WHERE release_at IS NOT NULL
+ORDER BY release_at
+LIMIT 1;
+
+-- name: slot_holders
+SELECT job_id
+FROM mainspring_slots
+WHERE key = :key
+ORDER BY job_id
+LIMIT :limit;
+
+-- What nobody holds, nobody waits for, and nothing would change if it were made again.
+-- name: prune_limits
+DELETE FROM mainspring_limits
+WHERE key IN (
+    SELECT key
+    FROM mainspring_limits
+    WHERE release_at IS NULL AND (full_at IS NULL OR full_at < :now - :age)
+      AND NOT EXISTS (SELECT 1 FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key)
+    LIMIT :limit
+);
+
+SELECT changes() AS pruned
+WHERE changes() > 0;
