@@ -27,6 +27,7 @@ from mainspring.store import open_store
 from mainspring.task_handle import TaskHandle
 
 GAP = 0.020
+KINDS = ("bare", "worker", "limited")
 
 
 class Child:
@@ -64,8 +65,8 @@ class Child:
 
 def drain_rate(kind: str, url: str, jobs: int, processes: int) -> float:
     """Return how many jobs a second *processes* of *kind* finish, having started with *jobs* of them ready."""
-    fill(url, jobs)
-    children = [Child(kind, url) for _ in range(processes)]
+    fill(url, jobs, limited=kind == "limited")
+    children = [Child("bare" if kind == "bare" else "worker", url) for _ in range(processes)]
     time.sleep(1.0)  # all have imported what they need, and wait for the line
     begun = time.monotonic()
     for one in children:
@@ -82,9 +83,12 @@ def drain_rate(kind: str, url: str, jobs: int, processes: int) -> float:
     return jobs / took
 
 
-def fill(url: str, jobs: int) -> None:
+def fill(url: str, jobs: int, *, limited: bool) -> None:
     app, _, _ = make_app(url)
-    TaskHandle[..., None](app.client, app.tasks.get("noop")).enqueue_many([((), {})] * jobs)
+    calls: list[tuple[tuple[int, ...], dict[str, int]]] = [
+        ((number % 10,) if limited else (), {}) for number in range(jobs)
+    ]
+    TaskHandle[..., None](app.client, app.tasks.get("limited" if limited else "noop")).enqueue_many(calls)
     app.close()
 
 
@@ -175,13 +179,13 @@ def postgres() -> Iterator[str]:
 
 def measure(store: str, jobs: int, rounds: int) -> dict[str, object]:
     processes = 1 if store == "sqlite" else 2
-    rates: dict[str, list[float]] = {"bare": [], "worker": []}
+    rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
     found: dict[str, object] = {"processes": processes}
     for number in range(rounds):
-        for kind in ("bare", "worker") if number % 2 else ("worker", "bare"):
+        for kind in KINDS if number % 2 else reversed(KINDS):
             with (sqlite if store == "sqlite" else postgres)() as url:
                 rates[kind].append(drain_rate(kind, url, jobs, processes))
-    found["bare"], found["worker"] = rates["bare"], rates["worker"]
+    found.update(rates)
     with (sqlite if store == "sqlite" else postgres)() as url:
         found["enqueue"] = [enqueue_rate(url, jobs) for _ in range(rounds)]
     with (sqlite if store == "sqlite" else postgres)() as url:
@@ -197,14 +201,21 @@ def as_table(store: str, found: dict[str, object]) -> Table:
     table = Table(title=f"{store}, {found['processes']} worker process(es)")
     for column in ("what", "median", "spread"):
         table.add_column(column)
-    bare, worker = (found[name] for name in ("bare", "worker"))
+    bare, worker, limited = (found[name] for name in KINDS)
     assert isinstance(bare, list)
     assert isinstance(worker, list)
-    for name, rates in (("bare SQL, jobs/s", bare), ("worker, jobs/s", worker), ("enqueue, jobs/s", found["enqueue"])):
+    assert isinstance(limited, list)
+    for name, rates in (
+        ("bare SQL, jobs/s", bare),
+        ("worker, jobs/s", worker),
+        ("worker, each job with a limit, jobs/s", limited),
+        ("enqueue, jobs/s", found["enqueue"]),
+    ):
         assert isinstance(rates, list)
         table.add_row(name, f"{median(rates):,.0f}", f"{min(rates):,.0f}-{max(rates):,.0f}")
-    ratios = [one / other for one, other in zip(worker, bare, strict=True)]
-    table.add_row("worker / bare", f"{median(worker) / median(bare):.0%}", f"{min(ratios):.0%}-{max(ratios):.0%}")
+    for name, ones, others in (("worker / bare", worker, bare), ("limited / worker", limited, worker)):
+        ratios = [one / other for one, other in zip(ones, others, strict=True)]
+        table.add_row(name, f"{median(ones) / median(others):.0%}", f"{min(ratios):.0%}-{max(ratios):.0%}")
     for name, key in (
         ("bare INSERT + COMMIT, ms", "commit"),
         ("enqueue → start, in process, ms", "in process"),

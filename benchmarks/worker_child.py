@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mainspring import Mainspring
+from mainspring import Limit, Mainspring
 
 if TYPE_CHECKING:
     from benchmarks.sides import Side
@@ -31,6 +31,11 @@ def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
 
     @app.task
     def noop() -> None:
+        nonlocal done
+        done += 1
+
+    @app.task(limits=[Limit("tenant:{tenant}", concurrency=1_000)])
+    def limited(tenant: int) -> None:  # noqa: ARG001 - the limit looks at it
         nonlocal done
         done += 1
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 SQLITE, POSTGRES = "store/sqlite/sql", "store/postgres/sql"
 SETTLE, CLAIM, CONTROL = (f"tests/conformance/test_{name}.py" for name in ("settle", "claim", "control"))
 FIRE, ODDITIES = "tests/conformance/test_fire.py", "tests/conformance/test_fire_oddities.py"
-SCHEDULES = "tests/conformance/test_schedules.py"
+SCHEDULES, LIMITS = "tests/conformance/test_schedules.py", "tests/conformance/test_limits.py"
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
@@ -861,6 +861,62 @@ MUTANTS = [
         "tick is None or not schedule.definition.ahead or not",
         "tick is None or not",
         "tests/unit/model/test_firing.py::test_a_tick_waits_for_its_time_where_that_decides_what_becomes_of_it",
+    ),
+    Mutant(
+        "more jobs start than a limit allows",
+        "model/limits.py",
+        "closed = next((want.key for want in wants if not gates[want.key].room), None)",
+        "closed = None",
+        f"{LIMITS}::test_no_more_start_than_the_limit_allows_and_the_rest_waits[sqlite",
+    ),
+    Mutant(
+        "a job starts though nobody asked whether it may",
+        "worker/claim.py",
+        "        taken = self._admit(taken)\n",
+        "",
+        "tests/worker/test_limits.py::test_no_more_run_at_once_than_the_limit_of_their_key_allows[sqlite",
+    ),
+    Mutant(
+        "a slot is never given back",
+        "store/settle.py",
+        "    return settled, topics | wakes | free(tx, slots)\n",
+        "    return settled, topics | wakes\n",
+        f"{LIMITS}::test_whatever_ends_an_attempt_gives_its_slots_back[sqlite",
+    ),
+    Mutant(
+        "nobody hears that a slot has become free",
+        "store/release.py",
+        "    return let_go_on(tx, look(tx, keys))\n",
+        "    return set()\n",
+        f"{LIMITS}::test_a_settle_gives_its_slot_to_the_most_urgent_that_waits[postgres",
+    ),
+    Mutant(
+        "a stale settle frees the slot of the present holder",
+        "store/settle.py",
+        "if one.holds and one.job_id in settled for key",
+        "if one.holds for key",
+        f"{LIMITS}::test_a_stale_settle_frees_no_slot_of_the_one_who_has_the_job_now[postgres",
+    ),
+    Mutant(
+        "a limit that one leaves for another is lost to those that wait for it",
+        "store/admit.py",
+        " | let_go_on(tx, {key: limit for key, limit in limits.items() if key not in waiting})",
+        "",
+        f"{LIMITS}::test_a_limit_that_one_leaves_because_of_another_goes_to_the_next[sqlite",
+    ),
+    Mutant(
+        "a token is taken by what may not start",
+        "model/limits.py",
+        "        if closed is None:\n            for want in wants:",
+        "        if True:\n            for want in wants:",
+        f"{LIMITS}::test_no_token_is_taken_by_what_may_not_start[sqlite",
+    ),
+    Mutant(
+        "a lost release is never made up for",
+        "model/limits.py",
+        "            return self._now + _EVERY\n",
+        "            return self._now + 1_000_000 * _EVERY\n",
+        f"{LIMITS}::test_what_a_lost_release_has_left_waiting_goes_on_by_itself[sqlite",
     ),
     Mutant(
         "a tick that is on record counts as a run",

@@ -7,6 +7,8 @@ import msgspec
 from mainspring.model.job import Job, JobState
 from mainspring.store import Store
 
+_NAMED = 3
+
 
 class Reason(msgspec.Struct, frozen=True):
     """One reason: a code that stays the same, and a sentence with the facts and what would lift it."""
@@ -22,11 +24,27 @@ def explain(store: Store, job: Job) -> list[Reason]:
     reasons: list[Reason] = []
     if job.state in (JobState.SCHEDULED, JobState.RETRYING):
         reasons.append(Reason("not_due", f"it is due at {job.run_at.isoformat(timespec='seconds')}"))
+    if job.waits_for is not None:
+        reasons += _limit(store, job.waits_for)
     if job.state is JobState.PAUSED:
         why = f" ({job.reason})" if job.reason else ""
         reasons.append(Reason("paused", f"it was paused{why}; resume it"))
     reasons += _missing_worker(store, job)
     return reasons
+
+
+def _limit(store: Store, key: str) -> list[Reason]:
+    """Return how the limit stands for which a job waits."""
+    standing = store.limit(key)
+    if standing is None:
+        return []
+    if standing.concurrency is None:
+        each = "" if standing.interval is None else f", which lets one start every {standing.interval}"
+        return [Reason("rate", f"it waits for its turn at limit {key!r}{each}")]
+    holders = ", ".join(map(str, store.slot_holders(key, _NAMED)))
+    more = f" and {standing.held - _NAMED} more" if standing.held > _NAMED else ""
+    held = f"; running now: {holders}{more}" if holders else ""
+    return [Reason("limit", f"limit {key!r} lets {standing.concurrency} run at once, and it has to wait{held}")]
 
 
 def _missing_worker(store: Store, job: Job) -> list[Reason]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.limits import Limit, Want
+from mainspring.model.limits import Limit, Standing, Want
 from mainspring.model.outcome import Failed, Failure, Snoozed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store.database import RELEASE
@@ -51,6 +51,8 @@ def test_no_more_start_than_the_limit_allows_and_the_rest_waits(store: SqlStore)
     waiting = stored(store, jobs[2].id)
     assert (waiting.waits_for, waiting.attempt, waiting.session) == ("k", 0, None)
     assert set(store.slot_holders("k")) == {job.id for job in started}
+    assert store.limit("k") == Standing("k", 2, None, None, None, held=2, waiting=True)
+    assert store.limit("unknown") is None
     assert claim(store) == []
 
 

@@ -50,6 +50,10 @@ def test_what_waits_for_a_limit_holds_up_nothing_else(app: Mainspring) -> None:
     with app.worker(concurrency=2):
         waiting = slow.enqueue_many([((), {})] * 50)
         until(lambda: sum(job.state is JobState.BLOCKED for job in waiting) == 49)
+        (running,) = [job for job in waiting if job.state is JobState.RUNNING]
+        (reason,) = waiting[-1].explain()
+        assert reason.code == "limit"
+        assert reason.sentence == f"limit 'one' lets 1 run at once, and it has to wait; running now: {running.id}"
         assert quick.enqueue().result(timeout=30) == "done"
         go_on.set()
         for job in waiting:
@@ -64,8 +68,13 @@ def test_a_rate_holds_over_any_stretch_of_time(app: Mainspring) -> None:
         starts.append(time.monotonic())
 
     with app.worker(concurrency=8):
-        for job in note.enqueue_many([((), {})] * 30):
+        jobs = note.enqueue_many([((), {})] * 30)
+        until(lambda: jobs[-1].state is JobState.BLOCKED)
+        told = [(reason.code, reason.sentence) for reason in jobs[-1].explain()]
+        for job in jobs:
             job.result(timeout=60)
+
+    assert told in ([], [("rate", "it waits for its turn at limit 'r', which lets one start every 0:00:00.050000")])
 
     # From token to handler there is some way, which may be long for one and short for the next.
     slack = 5

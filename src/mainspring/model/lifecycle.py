@@ -138,7 +138,7 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
 
 def wait(job: Job, limit: str) -> Settlement:
     """Return what becomes of the *job* that was claimed and may not start, because of a *limit*: it costs nothing."""
-    return _move(job, BLOCKED, attempt=job.attempt - 1, reason=job.reason, waits_for=limit)
+    return _move(job, BLOCKED, attempt=job.attempt - 1, reason=job.reason, waits_for=limit, holds=None)
 
 
 def reap(job: Job, reason: str) -> Settlement:
@@ -190,21 +190,15 @@ class _Changes(TypedDict, total=False):
     result: str
     failure: Failure
     reason: str | None
+    holds: tuple[str, ...] | None
     waits_for: str
 
 
 def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     changes.setdefault("attempt", job.attempt)
     changes.setdefault("losses", job.losses)
-    return Settlement(
-        job_id=job.id,
-        fence=job.fence,
-        source=job.state,
-        state=state,
-        schedule=job.schedule,
-        holds=job.holds,
-        **changes,
-    )
+    changes.setdefault("holds", job.holds)
+    return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
 
 
 def _lose(job: Job, losses: int, failure: Failure) -> Settlement:

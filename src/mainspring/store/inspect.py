@@ -7,6 +7,7 @@ from uuid import UUID
 
 from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState
+from mainspring.model.limits import Standing
 from mainspring.store import rows
 from mainspring.store.database import Database
 from mainspring.store.protocol import JobFilter
@@ -26,6 +27,13 @@ def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> lis
         "page", before=before, limit=limit, state=match.state, queue=match.queue, task=match.task, key=match.key
     )
     return [to_job(row) for row in found]
+
+
+def limit(db: Database, key: str) -> Standing | None:
+    """See `protocol.Inspects.limit`."""
+    for _, *row in db.read("look_at_limits", keys=rows.document([key])):
+        return Standing(*row)
+    return None
 
 
 def slot_holders(db: Database, key: str, limit: int) -> list[UUID]:

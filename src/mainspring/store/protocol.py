@@ -18,7 +18,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
-from mainspring.model.limits import Want
+from mainspring.model.limits import Standing, Want
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
@@ -319,6 +319,10 @@ class Schedules(Protocol):
 
 class Inspects(Protocol):
     """For whoever wants to know."""
+
+    def limit(self, key: str) -> Standing | None:
+        """Return how the limit with this key stands; None when no job has come to it lately."""
+        ...
 
     def slot_holders(self, key: str, limit: int = 20) -> list[UUID]:
         """Return up to *limit* running jobs that have a slot of the limit with this key."""

@@ -12,7 +12,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
-from mainspring.model.limits import Want
+from mainspring.model.limits import Standing, Want
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
@@ -145,6 +145,9 @@ class SqlStore:
 
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
+
+    def limit(self, key: str) -> Standing | None:
+        return inspect.limit(self._db, key)
 
     def slot_holders(self, key: str, limit: int = 20) -> list[UUID]:
         return inspect.slot_holders(self._db, key, limit)
