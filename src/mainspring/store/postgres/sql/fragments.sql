@@ -8,6 +8,11 @@ CAST(NULL AS text) AS result, progress, schedule, tick
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick
 
+-- name: dead
+mainspring.jobs_done
+WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
+  AND (CAST(:task AS text) IS NULL OR task = :task)
+
 -- What claim can't know beforehand, its place first. It started now as far as whoever claims it is concerned: he waits
 -- for the rest of the time if it was promoted ahead.
 -- name: claimed
