@@ -8,6 +8,7 @@ promote, fire, reap, release, alert and prune. Where they live:
     app.py       the front door: what users write against
     worker/      claim, execute, settle, and the heartbeat beside them
     schedules.py the schedules of an app
+    dead.py      its dead letters
     scheduler/   the sweeps
     cli/         the `mainspring` command
 """
@@ -15,6 +16,7 @@ promote, fire, reap, release, alert and prune. Where they live:
 from mainspring.app import Mainspring
 from mainspring.errors import (
     CancelRequested,
+    DeadGroupNotFound,
     InvalidPayload,
     InvalidValue,
     JobFailed,
@@ -45,6 +47,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CancelRequested",
     "Context",
+    "DeadGroupNotFound",
     "InvalidPayload",
     "InvalidValue",
     "JobFailed",

@@ -10,9 +10,10 @@ from uuid import UUID
 
 from mainspring.client import Client
 from mainspring.clock import Clock
+from mainspring.dead import Dead
 from mainspring.errors import InvalidValue, did_you_mean
-from mainspring.job_handle import JobHandle
-from mainspring.model.job import Job, JobState
+from mainspring.job_handle import JobHandle, handle_of, id_of
+from mainspring.model.job import JobState
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.model.trigger import Trigger
@@ -29,8 +30,6 @@ S = TypeVar("S", bound=TaskHandle[..., Any])
 
 DEFAULT_URL = "sqlite:///mainspring.db"
 
-_LARGEST_PAGE = 1_000_000
-
 
 class Mainspring:
     """An application: its tasks, and the database that keeps their jobs.
@@ -44,6 +43,7 @@ class Mainspring:
         self.client = Client(url or os.environ.get("MAINSPRING_URL") or DEFAULT_URL, clock=clock)
         self.tasks = Registry()
         self.schedules = Schedules(self.client, self.tasks)
+        self.dead = Dead(self.client, self.tasks)
 
     @overload
     def task(self, handler: Callable[Concatenate[Context, P], Awaitable[R]], /) -> TaskHandle[P, R]: ...
@@ -100,8 +100,7 @@ class Mainspring:
 
     def job(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return a handle for the job with this id, which must exist."""
-        job = self.client.get(_uuid(job_id))
-        return self._handle(job)
+        return handle_of(self.client, self.tasks, self.client.get(id_of(job_id)))
 
     def jobs(
         self,
@@ -114,9 +113,9 @@ class Mainspring:
         limit: int = 50,
     ) -> list[JobHandle[Any]]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        _check_limit(limit)
         match = JobFilter(state=None if state is None else _state(state), queue=queue, task=task, key=key)
-        return [self._handle(job) for job in self.client.page(match, None if before is None else _uuid(before), limit)]
+        found = self.client.page(match, None if before is None else id_of(before), limit)
+        return [handle_of(self.client, self.tasks, job) for job in found]
 
     @contextmanager
     def worker(self, **settings: Unpack[NodeSettings]) -> Iterator[Node]:
@@ -141,10 +140,6 @@ class Mainspring:
         self.tasks.add(task)
         return TaskHandle(self.client, task)
 
-    def _handle(self, job: Job) -> JobHandle[Any]:
-        result_type = self.tasks.get(job.task).result_type if job.task in self.tasks else Any
-        return JobHandle(self.client, job.id, result_type, job)
-
 
 class TaskDecorator(Protocol):
     """What `app.task(...)` returns: it keeps the types of the function that it decorates."""
@@ -157,18 +152,6 @@ class TaskDecorator(Protocol):
     def __call__(self, handler: Callable[P, Awaitable[R]], /) -> TaskHandle[P, R]: ...
     @overload
     def __call__(self, handler: Callable[P, R], /) -> TaskHandle[P, R]: ...
-
-
-def _uuid(job_id: UUID | str) -> UUID:
-    try:
-        return job_id if isinstance(job_id, UUID) else UUID(job_id)
-    except (ValueError, AttributeError, TypeError):  # the last two for what is no text
-        raise InvalidValue(f"expected the id of a job, a UUID, got: {shortened(job_id)}") from None
-
-
-def _check_limit(limit: int) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= _LARGEST_PAGE:
-        raise InvalidValue(f"expected limit to be a whole number from 0 to {_LARGEST_PAGE:,}, got: {shortened(limit)}")
 
 
 def _state(wanted: JobState | str) -> JobState:

@@ -13,8 +13,11 @@ from mainspring.clock import Clock, SystemClock, microseconds, random_bits
 from mainspring.errors import InvalidValue, JobNotFound
 from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, NewJob
+from mainspring.model.text import shortened
 from mainspring.store import Store, open_store
 from mainspring.store.protocol import JobFilter
+
+_LARGEST_PAGE = 1_000_000
 
 
 class Client:
@@ -81,6 +84,7 @@ class Client:
         return found
 
     def page(self, match: JobFilter, before: UUID | None, limit: int) -> list[Job]:
+        check_limit(limit)
         return self.store.page(match, before=before, limit=limit)
 
     @contextmanager
@@ -107,6 +111,12 @@ class Client:
         """Make ready for a forked child: the thread that had the lock, perhaps for long, is not there to let go."""
         self._lock = threading.Lock()
         self._lent = 0
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a number of things to list that is none."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= _LARGEST_PAGE:
+        raise InvalidValue(f"expected limit to be a whole number from 0 to {_LARGEST_PAGE:,}, got: {shortened(limit)}")
 
 
 _clients: WeakSet[Client] = WeakSet()

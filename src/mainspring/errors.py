@@ -9,7 +9,8 @@
     ├── NotFound (LookupError)           a missing thing
     │   ├── TaskNotFound
     │   ├── JobNotFound
-    │   └── ScheduleNotFound
+    │   ├── ScheduleNotFound
+    │   └── DeadGroupNotFound        a group of dead letters
     ├── IllegalMove                      a transition that the lifecycle does not allow
     ├── Snooze                           raised by a handler that wants to be run again later (model/outcome.py)
     ├── JobFailed                        a result that will never come
@@ -102,6 +103,16 @@ class ScheduleNotFound(NotFound):
 
     def __init__(self, schedule_id: str, known: Iterable[str]) -> None:
         super().__init__(f"no schedule has the id {schedule_id!r}{did_you_mean(schedule_id, known)}")
+
+
+class DeadGroupNotFound(NotFound):
+    """A fingerprint that no dead letter has."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(
+            f"no dead letters have a fingerprint that begins with {group!r}; they may have been replayed, discarded or "
+            "pruned"
+        )
 
 
 class IllegalMove(MainspringError):

@@ -11,13 +11,14 @@ import msgspec
 
 from mainspring.client import Client
 from mainspring.clock import SystemClock
-from mainspring.errors import InvalidPayload, JobFailed, JobNotFound, ReplayRefused, ResultNotReady
+from mainspring.errors import InvalidPayload, InvalidValue, JobFailed, JobNotFound, ReplayRefused, ResultNotReady
 from mainspring.explain import Reason, explain
 from mainspring.model.attempt import Attempt
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job, JobState
 from mainspring.model.journal import LogEntry
 from mainspring.model.payload import convert
+from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.store.journal import all_logs
 from mainspring.twin import twin
@@ -144,6 +145,20 @@ class JobHandle(Generic[R_co]):
             return cast("R_co", convert(value, self._result_type, "the result"))
         except InvalidPayload:
             return cast("R_co", value)  # the work is done, and this is the only way to have what came of it
+
+
+def handle_of(client: Client, tasks: Registry, job: Job) -> JobHandle[Any]:
+    """Return a handle of *job*, which converts its result as its task says, if that is known."""
+    result_type = tasks.get(job.task).result_type if job.task in tasks else Any
+    return JobHandle(client, job.id, result_type, job)
+
+
+def id_of(job: UUID | str) -> UUID:
+    """Return the id that *job* is."""
+    try:
+        return job if isinstance(job, UUID) else UUID(job)
+    except (ValueError, AttributeError, TypeError):  # the last two for what is no text
+        raise InvalidValue(f"expected the id of a job, a UUID, got: {shortened(job)}") from None
 
 
 class _Patience:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import logging
 import math
 import os
@@ -19,6 +20,15 @@ log = logging.getLogger("mainspring")
 def node_name() -> str:
     """Return what to call this process among those that share a database."""
     return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def person() -> str:
+    """Return who uses this process, as is recorded with what he does: the user's name, and the host's."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # an id without a name, as in many containers
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
 
 
 class Loop:

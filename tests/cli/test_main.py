@@ -38,7 +38,8 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
 
     named = re.findall(r"^│ (\w+) ", done.stdout, re.MULTILINE)
     assert done.returncode == 0
-    assert named == ["up", "worker", "scheduler", "enqueue", "jobs", "schedules", "workers", "migrate", "doctor"]
+    expected = ["up", "worker", "scheduler", "enqueue", "jobs", "dead", "schedules", "workers", "migrate", "doctor"]
+    assert named == expected
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -54,6 +55,8 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
         (["jobs"], ["list", "show", "logs", "cancel", "pause", "resume", "replay"]),
         (["jobs", "list"], ["--state", "--before", "--json"]),
         (["jobs", "show"], ["ID", "--json"]),
+        (["dead"], ["groups", "list", "replay", "discard"]),
+        (["dead", "replay"], ["GROUP", "--id", "--canary", "--rate", "--stop-at", "--set", "--reason", "--yes"]),
         (["jobs", "replay"], ["ID", "--state", "--reason", "--yes"]),
     ],
 )

@@ -16,7 +16,7 @@ from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_id, new_job, opened_session, stored
 from tests.support.refusal import refusing
 
-BOOM = Failure(type="ValueError", message="boom")
+BOOM = Failure(type="ValueError", message="boom", fingerprint="a1")
 
 
 def waiting_job(store: SqlStore, state: JobState) -> Job:

@@ -27,7 +27,7 @@ from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.refusal import refusing
 
-BOOM = Failure(type="ValueError", message="boom 'quoted' \" ∅", traceback="line 1\nline 2")
+BOOM = Failure(type="ValueError", message="boom 'quoted' \" ∅", traceback="line 1\nline 2", fingerprint="a1")
 
 
 def test_a_succeeded_job_is_finished_with_its_result(store: SqlStore, clock: SettableClock) -> None:

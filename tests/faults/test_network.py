@@ -23,6 +23,7 @@ from mainspring.store.database import Row, Runner
 from mainspring.store.postgres import wake
 from mainspring.store.postgres.connections import DeadlineConnection
 from mainspring.store.postgres.database import _CONNECTIONS, PostgresDatabase
+from mainspring.store.protocol import LetterFilter
 from mainspring.store.sql import SqlStore
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import PostgresServer, database, url_in
@@ -397,5 +398,42 @@ def test_a_replay_whose_reply_is_lost_happens_once(proxy: FaultyProxy, remote: S
     remote._db._connections._open = fail_then_connect  # type: ignore[attr-defined]
 
     assert remote.replay([job.id]) == {job.id: JobState.FAILED}
+
+    assert [past.fence for past in local.attempts(job.id)] == [1, 2]
+
+
+@pytest.mark.parametrize("act", ["replay_letters", "discard_letters"])
+def test_what_is_done_to_dead_letters_happens_and_counts_once_though_its_reply_is_lost(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, act: str
+) -> None:
+    job = claimed_job(local)
+    local.settle([settle(job, Failed(Failure(type="E", message="e")))])
+    letters = local.dead_letters(LetterFilter())
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert getattr(remote, act)(letters, "why") == {job.id}
+
+    after = stored(local, job.id)
+    expected = JobState.READY if act == "replay_letters" else JobState.CANCELLED
+    assert (after.state, after.reason, after.fence) == (expected, "why", job.fence)
+
+
+def test_a_letter_whose_replay_was_not_answered_and_that_failed_again_is_not_replayed_again(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job = claimed_job(local)
+    local.settle([settle(job, Failed(Failure(type="E", message="e")))])
+    session, letters = opened_session(local), local.dead_letters(LetterFilter())
+    proxy.lose_reply_to(b"COMMIT\0")
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def fail_then_connect() -> object:
+        for claimed in local.claim(session, "default", 1):
+            local.settle([settle(claimed, Failed(Failure(type="E", message="again")))])
+        return connect()
+
+    remote._db._connections._open = fail_then_connect  # type: ignore[attr-defined]
+
+    assert remote.replay_letters(letters) == {job.id}
 
     assert [past.fence for past in local.attempts(job.id)] == [1, 2]

@@ -89,10 +89,13 @@ def parameters(name: str) -> dict[str, Any]:
         "ended": msgspec.json.encode({f"s{n}": True for n in range(250)}).decode(),
         "fence": 1,
         "number": 1,
+        "group": None,
+        "prefix": "a",
+        "after": None,
     }
     if name == "claim of known tasks":
         everything["tasks"] = rows.document(f"package.module.task_{n}" for n in range(50))
-    if name == "page":
+    if name == "page" or name.startswith("dead_"):
         everything["queue"] = None
     if name == "settle_done":
         alike = msgspec.json.encode(dict.fromkeys(ids, (1, "1"))).decode()
@@ -114,6 +117,8 @@ def churn(store: SqlStore) -> None:
     for job in (failed := store.claim(session, "default", 1_000)):
         assert job.fence == 1
     store.settle([settle(job, Failed(Failure(type="E", message="e")), Retry(base="1h")) for job in failed])
+    for n, job in enumerate(store.claim(session, "default", 200)):
+        store.settle([settle(job, Failed(Failure(type="E", message="e", fingerprint=f"a{n % 9}")))])
     for job in store.claim(session, "default", 1_000)[:20]:
         store.record([LogLine(job.id, job.fence, number, "INFO", "hello") for number in range(1, 501)], [])
 
@@ -235,6 +240,29 @@ def test_postgres_finds_lines_by_their_job(churned_postgres: str, name: str, ana
     assert not re.search(rf"Seq Scan on {today}", plan), plan
 
 
+DEAD = ["dead_groups", "dead_fingerprints", "dead_count", "dead_letters", "dead_page"]
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+@pytest.mark.parametrize("name", DEAD)
+def test_postgres_finds_dead_letters_without_walking_all_history(
+    churned_postgres: str, name: str, analyzed: bool, mode: str
+) -> None:
+    if analyzed:
+        with psycopg.connect(churned_postgres, autocommit=True) as connection:
+            connection.execute("ANALYZE mainspring.jobs_done")
+
+    plan = postgres_plan(churned_postgres, name, mode)
+
+    with psycopg.connect(churned_postgres) as connection:
+        found = connection.execute("SELECT DISTINCT tableoid::regclass::text FROM mainspring.jobs_done").fetchone()
+    (today,) = found or ("",)
+    today = today.removeprefix("mainspring.")
+    assert f"{today}_fingerprint_id_finished_at_queue_task_idx" in plan, plan
+    assert not re.search(rf"Seq Scan on {today}\b", plan), plan
+
+
 # --- SQLite ---------------------------------------------------------------------------------------------------
 
 
@@ -284,6 +312,14 @@ def test_sqlite_uses_the_index(churned_sqlite: Path, name: str, index: str, anal
         if re.match(r"SCAN (job|mainspring_jobs|mainspring_schedules)\b(?!.*INDEX)", line)
     ]
     assert not scans, plan
+
+
+@pytest.mark.parametrize("name", DEAD)
+def test_sqlite_finds_dead_letters_without_walking_all_history(churned_sqlite: Path, name: str) -> None:
+    plan = sqlite_plan(churned_sqlite, name)
+
+    assert "USING COVERING INDEX mainspring_jobs_done_dead" in plan, plan
+    assert not re.search(r"SCAN (mainspring_jobs_done|sample)\b(?!.*INDEX)", plan), plan
 
 
 def test_sqlite_finds_lines_by_their_job(churned_sqlite: Path) -> None:

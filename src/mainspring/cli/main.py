@@ -1,6 +1,6 @@
 """The program: its commands, and what becomes of an error.
 
-A mistake of the user ends in one sentence on stderr and exit code 2, a job or schedule that is missing in exit code 1.
+A mistake of the user ends in one sentence on stderr and exit code 2, what is missing in exit code 1.
 Anything unexpected is a bug of ours and shows its traceback: the plain one, because one with local variables would
 print passwords.
 """
@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import mainspring
+from mainspring.cli.dead.commands import dead
 from mainspring.cli.doctor import doctor
 from mainspring.cli.enqueue import enqueue
 from mainspring.cli.group import MISTAKE, Group
@@ -24,12 +25,12 @@ from mainspring.cli.scheduler import scheduler
 from mainspring.cli.schedules.commands import schedules
 from mainspring.cli.worker import up, worker
 from mainspring.cli.workers import workers
-from mainspring.errors import JobNotFound, MainspringError, ScheduleNotFound
+from mainspring.errors import DeadGroupNotFound, JobNotFound, MainspringError, ScheduleNotFound
 
 NOT_FOUND = 1
 INTERRUPTED = 130
 
-_ORDER = ("up", "worker", "scheduler", "enqueue", "jobs", "schedules", "workers", "migrate", "doctor")
+_ORDER = ("up", "worker", "scheduler", "enqueue", "jobs", "dead", "schedules", "workers", "migrate", "doctor")
 
 
 class Commands(Group):
@@ -40,7 +41,7 @@ class Commands(Group):
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except MainspringError as error:
             complain(str(error))
-            code = NOT_FOUND if isinstance(error, JobNotFound | ScheduleNotFound) else MISTAKE
+            code = NOT_FOUND if isinstance(error, JobNotFound | ScheduleNotFound | DeadGroupNotFound) else MISTAKE
         except (typer.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except Exception as error:
@@ -67,6 +68,7 @@ app.command(rich_help_panel="Run")(worker)
 app.command(rich_help_panel="Run")(scheduler)
 app.command(rich_help_panel="Jobs")(enqueue)
 app.add_typer(jobs, name="jobs", rich_help_panel="Jobs")
+app.add_typer(dead, name="dead", rich_help_panel="Jobs")
 app.add_typer(schedules, name="schedules", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(workers)
 app.command(rich_help_panel="Database")(migrate)

@@ -103,6 +103,24 @@ def arguments(texts: Sequence[str], more: str | None) -> tuple[list[Any], dict[s
     return args, kwargs
 
 
+def named_arguments(texts: Sequence[str], option: str) -> dict[str, Any]:
+    """Return the arguments that *texts* say, each as `name=value`."""
+    args, kwargs = arguments(texts, None)
+    if args:
+        raise InvalidValue(f"expected {option} to be NAME=VALUE, got: {shortened(args[0])}")
+    return kwargs
+
+
+def share(text: str, option: str) -> float:
+    """Return the share that *text* says: `0.2`, or `20%`."""
+    percent = text.endswith("%")
+    number = text.removesuffix("%").strip()
+    found = float(number) / (100 if percent else 1) if _NUMBER.fullmatch(number) else -1
+    if not 0 <= found <= 1:
+        raise InvalidValue(f"expected {option} to be a share such as 0.2 or 20%, got: {shortened(text)}")
+    return found
+
+
 def _value(text: str) -> Any:
     try:
         return msgspec.json.decode(text)

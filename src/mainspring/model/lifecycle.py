@@ -15,6 +15,7 @@ import msgspec
 
 from mainspring.errors import IllegalMove
 from mainspring.model.duration import duration
+from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.outcome import (
     Cancelled,
@@ -42,7 +43,7 @@ MOVES = MappingProxyType(
         RETRYING: frozenset({READY, PAUSED, CANCELLED, EXPIRED}),
         PAUSED: frozenset({BLOCKED, SCHEDULED, READY, CANCELLED, EXPIRED}),
         SUCCEEDED: frozenset[JobState](),
-        FAILED: frozenset({READY}),
+        FAILED: frozenset({READY, CANCELLED}),
         CANCELLED: frozenset({READY}),
         EXPIRED: frozenset({READY}),
     }
@@ -123,9 +124,9 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
             if retryable and retry.allows(job.attempt):
                 delay = retry.delay(job.attempt, jitter)
                 return _move(job, RETRYING, outcome=outcome.name, failure=failure, delay=delay)
-            return _move(job, FAILED, outcome=outcome.name, failure=failure)
+            return _fail(job, outcome.name, failure, job.losses)
         case Lost(reason):
-            return _lose(job, job.losses + 1, Failure(type="WorkerLost", message=reason))
+            return _lose(job, job.losses + 1, _worker_lost(job, reason))
         case Cancelled(reason):
             return _move(job, CANCELLED, outcome=outcome.name, reason=reason)
         case Snoozed(delay):
@@ -147,7 +148,7 @@ def reap(job: Job, reason: str) -> Settlement:
     Not every job that a dead worker held had started. The first loss counts in any case; from then on a worker counts
     the next one before it starts the job, and takes it back by settling it. So here it stands already, or never will.
     """
-    return _lose(job, max(1, job.losses), Failure(type="WorkerLost", message=reason))
+    return _lose(job, max(1, job.losses), _worker_lost(job, reason))
 
 
 def cancel(job: Job, reason: str | None = None) -> Settlement | Asked | None:
@@ -182,6 +183,11 @@ def replay(job: Job, reason: str | None = None) -> Settlement | None:
     return _move(job, READY, attempt=0, losses=0, delay=timedelta(0), reason=reason)
 
 
+def discard(job: Job, reason: str | None = None) -> Settlement | None:
+    """Return how a failed *job* ceases to be a dead letter; any other is left alone."""
+    return _move(job, CANCELLED, reason=reason) if job.state is FAILED else None
+
+
 class _Changes(TypedDict, total=False):
     attempt: int
     losses: int
@@ -201,9 +207,22 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
 
 
+def _fail(job: Job, outcome: str, failure: Failure, losses: int) -> Settlement:
+    """Return how *job* becomes a dead letter, whose failure has a fingerprint in any case: it goes by that."""
+    if failure.fingerprint is None:
+        mark = fingerprint(job.task, failure.type, failure.message, "")
+        failure = msgspec.structs.replace(failure, fingerprint=mark)
+    return _move(job, FAILED, outcome=outcome, losses=losses, failure=failure)
+
+
+def _worker_lost(job: Job, reason: str) -> Failure:
+    # The reason names the worker; that plays no part in what the job has in common with others that cost theirs.
+    return Failure(type="WorkerLost", message=reason, fingerprint=fingerprint(job.task, "WorkerLost", "", ""))
+
+
 def _lose(job: Job, losses: int, failure: Failure) -> Settlement:
     if losses >= MAX_LOSSES:
-        return _move(job, FAILED, outcome=Lost.name, losses=losses, failure=failure)
+        return _fail(job, Lost.name, failure, losses)
     return _move(job, READY, outcome=Lost.name, losses=losses, failure=failure, attempt=job.attempt - 1)
 
 

@@ -124,6 +124,18 @@ class Task:
             return []
         return list({want.key: want for want in (limit.want(arguments) for limit in self.limits)}.values())
 
+    def patched(self, payload: str, patch: Mapping[str, object]) -> str:
+        """Return *payload* with the arguments that *patch* names set, by position where they were, and checked."""
+        call = decode_call(payload)
+        args, kwargs = list(call.args), dict(call.kwargs)
+        for name, value in patch.items():
+            place = self._places.get(name, len(args))
+            if place < len(args):
+                args[place] = value
+            else:
+                kwargs[name] = value
+        return self.encode(*args, **kwargs)
+
     def _decode_slowly(self, payload: str) -> Arguments:
         """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""
         call = decode_call(payload)
@@ -153,6 +165,13 @@ class Task:
         signature = inspect.signature(self.handler)
         kept = [parameter for parameter in signature.parameters.values() if parameter.name != self.context]
         return signature.replace(parameters=kept)
+
+    @functools.cached_property
+    def _places(self) -> Mapping[str, int]:
+        """Which parameter takes the argument at which place."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = self._signature.parameters.values()
+        return {parameter.name: n for n, parameter in enumerate(parameters) if parameter.kind in kinds}
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:
@@ -259,6 +278,10 @@ class Registry:
         A program that has tasks knows them all; one that has none is a mere sender, and may name any.
         """
         return self.get(name) if self._tasks else Task(name=name, handler=_for_workers_to_know)
+
+    def known(self, name: str) -> Task:
+        """Return the task called *name*, or one that takes any arguments if this program does not know it."""
+        return self._tasks.get(name) or Task(name=name, handler=_for_workers_to_know)
 
     def __len__(self) -> int:
         return len(self._tasks)

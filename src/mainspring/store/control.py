@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -10,11 +10,14 @@ from mainspring.model import lifecycle
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.store import rows
-from mainspring.store.database import WISH, Database, Runner
+from mainspring.store.chunks import chunks
+from mainspring.store.database import WISH, Database, Row, Runner
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
 
 Decide = Callable[[Job, datetime], Settlement | Asked | None]
+Rewrite = Callable[[Job], str]
+"""Returns the payload that a job has from now on."""
 
 
 def cancel(db: Database, ids: Collection[UUID], reason: str | None) -> dict[UUID, JobState]:
@@ -60,17 +63,23 @@ def _replay(tx: Runner, ids: Collection[UUID], reason: str | None, fences: dict[
     dead = [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids))]
     # *fences* remembers what the first try saw: after a lost reply a job that has run since was replayed already.
     dead = [job for job in dead if fences.setdefault(job.id, job.fence) == job.fence]
+    return {queue for _, queue in revive(tx, dead, reason)}
+
+
+def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite | None = None) -> list[Row]:
+    """Replay those of the locked jobs *dead* that can be, in the transaction *tx*; return their ids and queues."""
     # An id or a key that an unfinished job has by now stays with that job; the dead one stays dead. The same goes for
     # two dead jobs with one key: the first lives.
-    alive = {row[1] for row in tx.run("lock_live", ids=rows.ids(ids))}
+    alive = {row[1] for row in tx.run("lock_live", ids=rows.ids(job.id for job in dead))}
     taken = {key for key, _ in tx.run("holders", keys=rows.document({job.key for job in dead if job.key}))}
-    decided: list[Settlement] = []
+    decided: list[tuple[Settlement, str | None]] = []
     for job in dead:
         settlement = lifecycle.replay(job, reason)
         if settlement is not None and job.id not in alive and job.key not in taken:
-            decided.append(settlement)
+            decided.append((settlement, rewrite(job) if rewrite else None))
             taken |= {job.key} - {None}
-    return {queue for _, queue in tx.run("replay", settlements=rows.replays(decided))} if decided else set()
+    pieces = chunks(decided, lambda one: len(one[1] or "")) if decided else []
+    return [row for piece in pieces for row in tx.run("replay", settlements=rows.replays(piece))]
 
 
 def _states(db: Database, ids: Collection[UUID]) -> dict[UUID, JobState]:

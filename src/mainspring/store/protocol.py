@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.model.attempt import Attempt
+from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
@@ -69,6 +70,14 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None
     task: str | None = None
     key: str | None = None
+
+
+class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which dead letters are meant; None means any. A group is a whole fingerprint."""
+
+    group: str | None = None
+    queue: str | None = None
+    task: str | None = None
 
 
 class Enqueues(Protocol):
@@ -223,6 +232,44 @@ class Controls(Protocol):
         ...
 
 
+class DeadLetters(Protocol):
+    """For people who deal with failed jobs. Where many are meant, a call looks at the index of failed jobs only."""
+
+    def dead_groups(self, match: LetterFilter | None = None, limit: int = 50) -> list[Group]:
+        """Return the dead letters of a queue or task, or all, by their cause; the one seen last comes first."""
+        ...
+
+    def dead_fingerprints(self, prefix: str, limit: int = 10) -> list[str]:
+        """Return up to *limit* fingerprints of dead letters that begin with *prefix*, in order."""
+        ...
+
+    def dead_count(self, match: LetterFilter) -> int:
+        """Return how many dead letters match."""
+        ...
+
+    def dead_letters(self, match: LetterFilter, after: UUID | None = None, limit: int = 5_000) -> list[Letter]:
+        """Return dead letters, oldest job first; pass the last one's id as *after* for more."""
+        ...
+
+    def dead_page(self, match: LetterFilter, before: UUID | None = None, limit: int = 50) -> list[Job]:
+        """Return dead letters with all their fields, newest job first; pass the last one's id as *before* for more."""
+        ...
+
+    def replay_letters(
+        self, letters: Collection[Letter], reason: str | None = None, rewrite: Callable[[Job], str] | None = None
+    ) -> set[UUID]:
+        """Replay those of *letters* that are dead still; return the ids of those that live again by this call.
+
+        One that has lived and failed again since it was seen is left alone, and so is one whose key an unfinished job
+        holds. *rewrite* makes the new payload, of the job as it is in the transaction that replays it.
+        """
+        ...
+
+    def discard_letters(self, letters: Collection[Letter], reason: str | None = None) -> set[UUID]:
+        """Make cancelled jobs of those of *letters* that are dead still; return their ids. They stay in history."""
+        ...
+
+
 class Sweeps(Protocol):
     """For the loops that any number of nodes may run at the same time."""
 
@@ -358,7 +405,20 @@ class Wakes(Protocol):
         ...
 
 
-class Store(Enqueues, Claims, Settles, Journals, Sessions, Controls, Sweeps, Schedules, Inspects, Wakes, Protocol):
+class Store(
+    Enqueues,
+    Claims,
+    Settles,
+    Journals,
+    Sessions,
+    Controls,
+    DeadLetters,
+    Sweeps,
+    Schedules,
+    Inspects,
+    Wakes,
+    Protocol,
+):
     """All of it, and the upkeep."""
 
     def migrate(self) -> list[Migration]:

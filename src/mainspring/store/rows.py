@@ -44,7 +44,8 @@ MODEL_CONVERTERS: dict[str, Converter] = {
 
 INSTANTS = (
     *("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at", "until", "tick"),
-    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at", "full_at"),
+    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at", "first_at", "last_at"),
+    "full_at",
 )
 """Columns that hold an instant, in any query."""
 
@@ -196,12 +197,27 @@ def standing(row: Row) -> Schedule:
     return Schedule(*row)
 
 
-def replays(decided: Iterable[Settlement]) -> str:
-    """Return *decided* as a document for the query `replay`."""
+def replays(decided: Iterable[tuple[Settlement, str | None]]) -> str:
+    """Return *decided*, each with the payload that takes the old one's place, for the query `replay`."""
     return document(
-        (job.job_id, job.fence, job.source, job.state, job.attempt, job.losses, _microseconds(job.delay), job.reason)
-        for job in decided
+        (
+            job.job_id,
+            job.fence,
+            job.source,
+            job.state,
+            job.attempt,
+            job.losses,
+            _microseconds(job.delay),
+            job.reason,
+            payload,
+        )
+        for job, payload in decided
     )
+
+
+def discards(decided: Iterable[Settlement]) -> str:
+    """Return *decided* as a document for the query `discard`."""
+    return document((job.job_id, job.fence, job.source, job.state, job.reason) for job in decided)
 
 
 def settlements(decided: Iterable[Settlement]) -> str:
@@ -238,7 +254,8 @@ def _by_id(fields: Iterable[tuple[Settlement, tuple[object, ...]]]) -> str:
 def _ending(settlement: Settlement) -> tuple[object, ...]:
     if settlement.failure is None and settlement.reason is None:
         return settlement.fence, settlement.result  # fields that are missing at the end are NULL
-    return settlement.fence, settlement.result, _failure(settlement), settlement.reason
+    fingerprint = None if settlement.failure is None else settlement.failure.fingerprint
+    return settlement.fence, settlement.result, _failure(settlement), settlement.reason, fingerprint
 
 
 def _failure(settlement: Settlement) -> str | None:

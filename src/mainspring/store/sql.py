@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from mainspring.model.attempt import Attempt
+from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
@@ -20,6 +21,7 @@ from mainspring.store import (
     admit,
     claim,
     control,
+    dead,
     enqueue,
     fire,
     inspect,
@@ -32,7 +34,7 @@ from mainspring.store import (
     transaction,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import Fired, JobFilter, Overdue, Promoted, Released
+from mainspring.store.protocol import Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
 
 
 class SqlStore:
@@ -94,6 +96,29 @@ class SqlStore:
 
     def replay(self, ids: Collection[UUID], reason: str | None = None) -> dict[UUID, JobState]:
         return control.replay(self._db, ids, reason)
+
+    def dead_groups(self, match: LetterFilter | None = None, limit: int = 50) -> list[Group]:
+        return dead.groups(self._db, match or LetterFilter(), limit)
+
+    def dead_fingerprints(self, prefix: str, limit: int = 10) -> list[str]:
+        return dead.fingerprints(self._db, prefix, limit)
+
+    def dead_count(self, match: LetterFilter) -> int:
+        return dead.count(self._db, match)
+
+    def dead_letters(self, match: LetterFilter, after: UUID | None = None, limit: int = 5_000) -> list[Letter]:
+        return dead.letters(self._db, match, after, limit)
+
+    def dead_page(self, match: LetterFilter, before: UUID | None = None, limit: int = 50) -> list[Job]:
+        return dead.page(self._db, match, before, limit)
+
+    def replay_letters(
+        self, letters: Collection[Letter], reason: str | None = None, rewrite: Callable[[Job], str] | None = None
+    ) -> set[UUID]:
+        return dead.replay(self._db, letters, reason, rewrite)
+
+    def discard_letters(self, letters: Collection[Letter], reason: str | None = None) -> set[UUID]:
+        return dead.discard(self._db, letters, reason)
 
     def promote(self, limit: int = 1_000, ahead: timedelta = timedelta(0)) -> Promoted:
         return sweep.promote(self._db, limit, ahead)

@@ -14,8 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import IllegalMove
+from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import Job, JobState, Wish
-from mainspring.model.lifecycle import MAX_LOSSES, MOVES, Asked, Settlement, cancel, pause, replay, resume, settle
+from mainspring.model.lifecycle import (
+    MAX_LOSSES,
+    MOVES,
+    Asked,
+    Settlement,
+    cancel,
+    discard,
+    pause,
+    replay,
+    resume,
+    settle,
+)
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
@@ -34,8 +46,8 @@ BLOCKED, SCHEDULED, READY, RUNNING, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELL
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
-BOOM = Failure(type="ValueError", message="boom", traceback="Traceback …")
-SLOW = Failure(type="TimeoutError", message="took too long")
+BOOM = Failure(type="ValueError", message="boom", traceback="Traceback …", fingerprint="a1")
+SLOW = Failure(type="TimeoutError", message="took too long", fingerprint="b2")
 RETRY = Retry(max_attempts=3, base="2s", cap="1h")
 FINAL = [state for state in JobState if state.final]
 WAITING = [state for state in JobState if not state.final and state is not RUNNING]
@@ -44,8 +56,12 @@ WAITING = [state for state in JobState if not state.final and state is not RUNNI
 def job(state: JobState = RUNNING, **changes: Any) -> Job:
     """Return a job that is in its second attempt, has been lost once and was claimed five times."""
     unknown: dict[str, Any] = dict.fromkeys(Job.__struct_fields__)
-    known = {"id": UUID(int=1), "state": state, "run_at": NOW, "attempt": 2, "losses": 1, "fence": 5}
+    known = {"id": UUID(int=1), "task": "send", "state": state, "run_at": NOW, "attempt": 2, "losses": 1, "fence": 5}
     return Job(**unknown | known | changes)
+
+
+def worker_lost(message: str) -> Failure:
+    return Failure(type="WorkerLost", message=message, fingerprint=fingerprint("send", "WorkerLost", "", ""))
 
 
 def settled(**facts: Any) -> Settlement:
@@ -81,8 +97,8 @@ def test_no_state_moves_to_itself() -> None:
 
 
 @pytest.mark.parametrize("state", FINAL)
-def test_a_final_state_leads_to_ready_or_nowhere(state: JobState) -> None:
-    assert MOVES[state] <= {READY}
+def test_a_final_state_leads_to_ready_or_nowhere_but_a_failed_job_may_be_discarded(state: JobState) -> None:
+    assert MOVES[state] <= ({READY, CANCELLED} if state is FAILED else {READY})
 
 
 def test_a_job_that_succeeded_stays_so() -> None:
@@ -91,7 +107,7 @@ def test_a_job_that_succeeded_stays_so() -> None:
 
 @pytest.mark.parametrize("state", [FAILED, CANCELLED, EXPIRED])
 def test_a_job_that_ended_without_success_can_live_again(state: JobState) -> None:
-    assert MOVES[state] == {READY}
+    assert READY in MOVES[state]
 
 
 @pytest.mark.parametrize("state", [*WAITING, RUNNING])
@@ -157,7 +173,7 @@ SETTLED: list[tuple[Outcome, Settlement]] = [
         settled(
             state=READY,
             outcome="lost",
-            failure=Failure(type="WorkerLost", message="no beat for 15s"),
+            failure=worker_lost("no beat for 15s"),
             attempt=1,
             losses=2,
         ),
@@ -198,6 +214,14 @@ def test_a_failure_that_is_not_retryable_ends_the_job_at_any_attempt(attempt: in
     assert settle(job(attempt=attempt), Failed(BOOM, retryable=False), RETRY).state is FAILED
 
 
+def test_a_dead_letter_has_a_fingerprint_though_its_failure_had_none() -> None:
+    one, two = (settle(job(), Failed(Failure(type="E", message=f"code {code}"))).failure for code in (1, 2))
+
+    assert one is not None
+    assert two is not None
+    assert one.fingerprint == two.fingerprint == fingerprint("send", "E", "code 1", "")
+
+
 def test_without_a_policy_a_failure_ends_the_job() -> None:
     assert settle(job(attempt=1), Failed(BOOM)).state is FAILED
 
@@ -234,7 +258,7 @@ def test_a_quarantined_job_says_why() -> None:
     made = settle(job(losses=MAX_LOSSES - 1), Lost("killed by signal 9"))
 
     assert made.outcome == "lost"
-    assert made.failure == Failure(type="WorkerLost", message="killed by signal 9")
+    assert made.failure == worker_lost("killed by signal 9")
 
 
 def test_losses_leave_all_attempts_to_the_handler() -> None:
@@ -422,6 +446,14 @@ def test_replay_revives_what_ended_without_success_and_nothing_else(state: JobSt
     assert verdict(replay(job(state, wish=wish))) == REPLAYS.get((state, wish))
 
 
+@pytest.mark.parametrize("state", list(JobState))
+def test_only_a_failed_job_is_discarded_and_keeps_its_counters(state: JobState) -> None:
+    answer = discard(job(state, attempt=8, losses=3), "a typo")
+
+    gone = settled(source=FAILED, state=CANCELLED, attempt=8, losses=3, reason="a typo")
+    assert answer == (gone if state is FAILED else None)
+
+
 @pytest.mark.parametrize(
     ("due_in", "state"), [(-SECOND, READY), (timedelta(0), READY), (timedelta(microseconds=1), SCHEDULED)]
 )
@@ -458,7 +490,7 @@ def test_taking_back_a_wish_leaves_no_reason() -> None:
     assert answer == Asked(job_id=UUID(int=1), fence=5, wish=None, reason=None)
 
 
-@pytest.mark.parametrize("decide", [cancel, pause, replay])
+@pytest.mark.parametrize("decide", [cancel, pause, replay, discard])
 @pytest.mark.parametrize("state", list(JobState))
 def test_no_reason_need_be_given(decide: Callable[[Job], Answer], state: JobState) -> None:
     answer = decide(job(state))
@@ -466,7 +498,7 @@ def test_no_reason_need_be_given(decide: Callable[[Job], Answer], state: JobStat
     assert answer is None or answer.reason is None
 
 
-@pytest.mark.parametrize("decide", [cancel, pause, replay, lambda item: resume(item, NOW)])
+@pytest.mark.parametrize("decide", [cancel, pause, replay, discard, lambda item: resume(item, NOW)])
 @pytest.mark.parametrize(("state", "wish"), SITUATIONS)
 def test_the_same_facts_get_the_same_answer(
     decide: Callable[[Job], Answer], state: JobState, wish: Wish | None

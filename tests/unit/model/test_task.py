@@ -12,6 +12,7 @@ import pytest
 
 from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskNotFound
 from mainspring.model.job import Priority
+from mainspring.model.payload import decode_call, encode_call
 from mainspring.model.retry import Retry
 from mainspring.model.task import Registry, Task
 
@@ -292,3 +293,57 @@ def test_the_context_is_no_argument_of_the_job() -> None:
 def test_a_timeout_of_nothing_is_refused() -> None:
     with pytest.raises(InvalidValue, match="timeout to be longer than 0"):
         Task(name="greet", handler=pay, timeout=timedelta(0))
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "patch", "patched"),
+    [
+        ((1, 2), {}, {"amount": Decimal(3)}, ([1, "3"], {})),
+        ((1,), {"amount": 2}, {"amount": 3}, ([1], {"amount": 3})),
+        ((1, 2), {}, {"due": date(2027, 1, 1), "user": 9}, ([9, 2], {"due": "2027-01-01"})),
+        (
+            (),
+            {"user": 1, "amount": 2, "due": "2026-01-01"},
+            {"user": 5},
+            ([], {"user": 5, "amount": 2, "due": "2026-01-01"}),
+        ),
+    ],
+)
+def test_a_patch_takes_the_place_of_arguments_by_position_and_by_name(
+    args: tuple[object, ...], kwargs: dict[str, object], patch: dict[str, object], patched: tuple[object, object]
+) -> None:
+    payload = task(pay).patched(encode_call(args, kwargs), patch)
+
+    call = decode_call(payload)
+    assert (call.args, call.kwargs) == patched
+
+
+def test_a_patch_reaches_what_can_be_given_by_position_only_and_leaves_the_many_alone() -> None:
+    assert decode_call(task(only_by_position).patched(encode_call([1], {}), {"user": 2})).args == [2]
+    call = decode_call(task(add).patched(encode_call([1, 2], {}), {"first": date(2026, 1, 1)}))
+    assert (call.args, call.kwargs) == ([1, 2], {"first": "2026-01-01"})
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        ({"user": "x"}, "argument 'user'"),
+        ({"usr": 1}, "unexpected keyword argument 'usr'"),
+        ({"due": object()}, "'due'"),
+    ],
+)
+def test_a_patch_that_the_handler_could_not_take_is_refused(patch: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidPayload, match=words):
+        task(pay).patched(encode_call([1, 2], {}), patch)
+
+
+def test_a_patch_may_mend_a_call_that_the_handler_no_longer_takes() -> None:
+    assert decode_call(task(pay).patched(encode_call([1], {}), {"amount": 2})).kwargs == {"amount": 2}
+
+
+def test_a_task_that_is_not_known_takes_any_arguments() -> None:
+    registry = Registry()
+    registry.add(task(pay))
+
+    assert registry.known("pay").handler is pay
+    assert registry.known("other").patched(encode_call([1], {}), {"x": 2}) == encode_call([1], {"x": 2})

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.confirm import confirmed
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.schedules import look
-from mainspring.cli.schedules.confirm import confirmed
 from mainspring.cli.schedules.database import schedules_at
 from mainspring.cli.schedules.options import ScheduleId, Yes
 from mainspring.cli.values import instant

@@ -8,9 +8,9 @@ from typing import TypeVar
 import typer
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.confirm import confirmed
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
-from mainspring.cli.schedules.confirm import confirmed
 from mainspring.cli.schedules.database import schedules_at
 from mainspring.cli.schedules.document import schedule_document
 from mainspring.cli.schedules.look import standing

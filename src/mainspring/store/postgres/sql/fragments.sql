@@ -9,6 +9,11 @@ id, task, queue, payload, priority, state, run_at, created_at, key, attempt, los
 CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick,
 CAST(NULL AS text) AS holds, CAST(NULL AS text) AS waits_for
 
+-- name: dead
+mainspring.jobs_done
+WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
+  AND (CAST(:task AS text) IS NULL OR task = :task)
+
 -- What claim can't know beforehand, its place first. It started now as far as whoever claims it is concerned: he waits
 -- for the rest of the time if it was promoted ahead.
 -- name: claimed

@@ -24,10 +24,11 @@ gone AS (
 kept AS (
     INSERT INTO mainspring.jobs_done (
         id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-        session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick)
+        session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick,
+        fingerprint)
     SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
            session, started_at, coalesce(told ->> 3, reason), coalesce(told ->> 2, error), now, outcome, told ->> 1,
-           progress, schedule, tick
+           progress, schedule, tick, CASE WHEN state = 'failed' THEN told ->> 4 END
     FROM gone, clock
     RETURNING id
 )

@@ -9,6 +9,11 @@ id, task, queue, payload, priority, state, run_at, created_at, key, attempt, los
 NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, NULL AS holds,
 NULL AS waits_for
 
+-- Told which index to use: where the newest are asked for, it would rather walk all history from its end.
+-- name: dead
+mainspring_jobs_done INDEXED BY mainspring_jobs_done_dead
+WHERE state = 'failed' AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
   AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
@@ -27,7 +32,8 @@ LIMIT :limit
 -- name: decided
 decided AS MATERIALIZED (
     SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS source, value ->> 3 AS state,
-           value ->> 4 AS attempt, value ->> 5 AS losses, value ->> 6 AS delay_us, value ->> 7 AS reason
+           value ->> 4 AS attempt, value ->> 5 AS losses, value ->> 6 AS delay_us, value ->> 7 AS reason,
+           value ->> 8 AS payload
     FROM json_each(:settlements)
 )
 

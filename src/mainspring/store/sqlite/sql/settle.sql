@@ -5,18 +5,18 @@
 -- REPLACE: a job that was given twice in one batch, or whose id came again after it had finished, must not keep
 -- others from being settled.
 -- name: settle_done
-INSERT INTO temp.mainspring_settled (place, id, result, error, reason)
-SELECT job.rowid, job.id, value ->> 1, value ->> 2, value ->> 3
+INSERT INTO temp.mainspring_settled (place, id, result, error, reason, fingerprint)
+SELECT job.rowid, job.id, value ->> 1, value ->> 2, value ->> 3, CASE WHEN :state = 'failed' THEN value ->> 4 END
 FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
     ON job.id = told.key AND job.fence = value ->> 0 AND job.state = :source;
 
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-    session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick)
+    session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick, fingerprint)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
        coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result,
-       job.progress, job.schedule, job.tick
+       job.progress, job.schedule, job.tick, settled.fingerprint
 FROM temp.mainspring_settled AS settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
 DELETE FROM mainspring_jobs

@@ -1,4 +1,4 @@
-"""A question before what can't be undone."""
+"""A question before what is not easily undone."""
 
 from __future__ import annotations
 

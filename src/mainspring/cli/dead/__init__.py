@@ -1,0 +1,1 @@
+"""`mainspring dead`: look at dead letters, and replay or discard them."""

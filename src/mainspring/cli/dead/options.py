@@ -1,0 +1,49 @@
+"""What the commands of `mainspring dead` share: options, and the dead letters that they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from mainspring.app import Mainspring
+from mainspring.cli.apps import app_or_sender
+from mainspring.cli.database import existing
+from mainspring.cli.ids import find
+from mainspring.dead import Chosen
+from mainspring.errors import InvalidValue
+
+GroupName = Annotated[
+    str | None, typer.Argument(metavar="GROUP", help="The group: its fingerprint, or the beginning of it.")
+]
+Ids = Annotated[
+    list[str] | None,
+    typer.Option("--id", metavar="ID", help="The id of a dead letter, whole or as a listing shows it; any number."),
+]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with each job.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before acting on many jobs.")]
+
+
+@contextmanager
+def app_at(url: str | None, name: str | None = None) -> Iterator[Mainspring]:
+    """Lend the app that the user named, or one without tasks, on a database that must be there."""
+    with closing(app_or_sender(name, url)) as app, existing(app.client.url):
+        yield app
+
+
+def chosen_by(
+    app: Mainspring, group: str | None, ids: Sequence[str] | None, queue: str | None, task: str | None
+) -> tuple[Chosen, int]:
+    """Return which dead letters a command means, and how many these are."""
+    if bool(ids) == (group is not None or queue is not None or task is not None):
+        raise InvalidValue(
+            "expected the dead letters either by GROUP, --queue or --task, or by --id, "
+            f"got {'both' if ids else 'neither'}"
+        )
+    if ids:
+        found: list[UUID | str] = [find(app.client.store, text).id for text in ids]
+        return {"ids": found}, len(found)
+    return {"group": group, "queue": queue, "task": task}, app.dead.count(group, queue, task)

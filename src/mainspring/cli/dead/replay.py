@@ -1,0 +1,119 @@
+"""`mainspring dead replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from mainspring.cli.confirm import confirmed
+from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, app_at, chosen_by
+from mainspring.cli.options import AppName, AppUrl, AsJson, Queue, TaskName
+from mainspring.cli.output import counting, say, say_json
+from mainspring.cli.values import named_arguments, share
+from mainspring.model.dead import Replayed
+from mainspring.model.rate import rate
+from mainspring.model.text import counted
+
+Canary = Annotated[
+    int, typer.Option("--canary", min=0, metavar="N", help="How many to try first, before the others follow.")
+]
+RateText = Annotated[str, typer.Option("--rate", metavar="RATE", help="How fast the others follow: 20/s, 100/m, 5/h.")]
+StopAt = Annotated[
+    str, typer.Option("--stop-at", metavar="SHARE", help="Stop when more than this share fails again: 0.2 or 20%.")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="An argument to change in each job, as JSON or else as text; any number. Checked if --app is named.",
+    ),
+]
+
+_STOPPED = 1
+
+
+def replay(  # noqa: PLR0913 - one parameter for each option
+    group: GroupName = None,
+    ids: Ids = None,
+    queue: Queue = None,
+    task: TaskName = None,
+    canary: Canary = 5,
+    rate_text: RateText = "20/s",
+    stop_at: StopAt = "20%",
+    changes: Changes = None,
+    reason: Reason = None,
+    yes: Yes = False,
+    app: AppName = None,
+    url: AppUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run dead letters again: a few first, then the rest, until all have finished or too many fail again.
+
+    It can be interrupted, and run again for the rest. The exit code is 1 when it stopped because of failures.
+    """
+    pace, stop, patch = rate(rate_text, "--rate"), share(stop_at, "--stop-at"), named_arguments(changes or [], "--set")
+    with app_at(url, app) as found:
+        chosen, count = chosen_by(found, group, ids, queue, task)
+        deed = f"replay {counted(count, 'dead letter')}"
+        if count and not ids and not yes and not confirmed(deed, as_json):
+            say("Nothing was changed.")
+            return
+        if count and not as_json and not found.client.store.sessions():
+            say("No worker is alive; this goes on once there is one.", "yellow")
+        report = Replayed(found=0)
+        with counting("Replay jobs", count) as advance:
+            if count:
+                report = found.dead.replay(
+                    canary=canary,
+                    rate=pace,
+                    stop_at=stop,
+                    patch=patch,
+                    reason=reason,
+                    progress=_finished(advance),
+                    **chosen,
+                )
+    _say(report, as_json)
+    if report.stopped:
+        raise typer.Exit(_STOPPED)
+
+
+def _finished(advance: Callable[[int], None]) -> Callable[[Replayed], None]:
+    """Return what tells a bar how many jobs have finished since it was told last."""
+    told = 0
+
+    def progress(report: Replayed) -> None:
+        nonlocal told
+        finished = report.replayed - report.unfinished
+        advance(finished - told)
+        told = finished
+
+    return progress
+
+
+def _say(report: Replayed, as_json: bool) -> None:
+    if as_json:
+        say_json(
+            {
+                "found": report.found,
+                "replayed": report.replayed,
+                "succeeded": report.succeeded,
+                "failed": report.failed,
+                "cancelled": report.cancelled,
+                "unfinished": report.unfinished,
+                "left": report.left,
+                "stopped": report.stopped,
+            }
+        )
+        return
+    if not report.found:
+        say("No dead letter is like that.")
+        return
+    came_of_it = [(report.succeeded, "succeeded"), (report.failed, "failed again"), (report.cancelled, "cancelled")]
+    came_of_it += [(report.unfinished, "not finished yet"), (report.left, "left")]
+    parts = ", ".join(f"{number:,} {what}" for number, what in came_of_it if number)
+    say(f"Replayed {counted(report.replayed, 'job')}: {parts}.")
+    if report.stopped:
+        say(f"Stopped, because {report.stopped}.", "bold red")

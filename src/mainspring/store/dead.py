@@ -1,0 +1,108 @@
+"""Dead letters: which there are, and what a person does about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from uuid import UUID
+
+import msgspec
+
+from mainspring.model import lifecycle
+from mainspring.model.dead import Group, Letter
+from mainspring.model.job import Job, JobState
+from mainspring.model.outcome import Failure
+from mainspring.store import rows
+from mainspring.store.control import Rewrite, revive
+from mainspring.store.database import Database, Row, Runner
+from mainspring.store.protocol import LetterFilter
+from mainspring.store.rows import to_job
+
+_failure = msgspec.json.Decoder(Failure)
+
+Act = Callable[[Runner, Sequence[Job]], list[Row]]
+"""Acts on locked jobs, and returns a row for each on which it did, its id first."""
+
+
+def groups(db: Database, match: LetterFilter, limit: int) -> list[Group]:
+    """See `protocol.DeadLetters.dead_groups`."""
+    found = db.read("dead_groups", queue=match.queue, task=match.task, limit=limit)
+    return [_group(row) for row in found]
+
+
+def fingerprints(db: Database, prefix: str, limit: int) -> list[str]:
+    """See `protocol.DeadLetters.dead_fingerprints`."""
+    return [row[0] for row in db.read("dead_fingerprints", prefix=prefix, limit=limit)]
+
+
+def count(db: Database, match: LetterFilter) -> int:
+    """See `protocol.DeadLetters.dead_count`."""
+    ((letters,),) = db.read("dead_count", group=match.group, queue=match.queue, task=match.task)
+    return int(letters)
+
+
+def letters(db: Database, match: LetterFilter, after: UUID | None, limit: int) -> list[Letter]:
+    """See `protocol.DeadLetters.dead_letters`."""
+    found = db.read("dead_letters", group=match.group, queue=match.queue, task=match.task, after=after, limit=limit)
+    return [Letter(*row) for row in found]
+
+
+def page(db: Database, match: LetterFilter, before: UUID | None, limit: int) -> list[Job]:
+    """See `protocol.DeadLetters.dead_page`."""
+    found = db.read("dead_page", group=match.group, queue=match.queue, task=match.task, before=before, limit=limit)
+    return [to_job(row) for row in found]
+
+
+def replay(db: Database, given: Collection[Letter], reason: str | None, rewrite: Rewrite | None) -> set[UUID]:
+    """See `protocol.DeadLetters.replay_letters`."""
+    queues: set[str] = set()
+
+    def act(tx: Runner, dead: Sequence[Job]) -> list[Row]:
+        revived = revive(tx, dead, reason, rewrite)
+        queues.update(queue for _, queue in revived)
+        return revived
+
+    done = _on_the_dead(db, given, act)
+    db.wake(queues)
+    return done
+
+
+def discard(db: Database, given: Collection[Letter], reason: str | None) -> set[UUID]:
+    """See `protocol.DeadLetters.discard_letters`."""
+
+    def act(tx: Runner, dead: Sequence[Job]) -> list[Row]:
+        decided = [lifecycle.discard(job, reason) for job in dead]
+        return tx.run("discard", settlements=rows.discards(one for one in decided if one is not None))
+
+    return _on_the_dead(db, given, act)
+
+
+def _on_the_dead(db: Database, given: Collection[Letter], act: Act) -> set[UUID]:
+    """Act in one transaction on those of the letters *given* that are dead still; return the ids it acted on."""
+    died = dict(given)
+    tried: set[UUID] = set()
+
+    def work(tx: Runner) -> set[UUID]:
+        found = [to_job(row) for row in tx.run("lock_done", ids=rows.ids(died))]
+        dead = [job for job in found if job.state is JobState.FAILED and job.finished_at == died[job.id]]
+        # After a lost reply, those that are no longer dead are the ones on which the try before this has acted.
+        before = tried - {job.id for job in dead} if tx.in_doubt else set()
+        done = {row[0] for row in act(tx, dead)}
+        tried.update(done)
+        return done | before
+
+    return db.transact(work) if died else set()
+
+
+def _group(row: Row) -> Group:
+    fingerprint, task, error, letters, first_at, last_at, sample = row
+    failure = _failure.decode(error)
+    return Group(
+        fingerprint=fingerprint,
+        task=task,
+        type=failure.type,
+        message=failure.message,
+        count=letters,
+        first_seen=first_at,
+        last_seen=last_at,
+        sample=sample,
+    )

@@ -1,0 +1,64 @@
+-- Dead letters. The first four are answered from the index of failed jobs, but for the rows that they show.
+-- name: dead_groups
+WITH grouped AS MATERIALIZED (
+    SELECT fingerprint, count(*) AS letters, min(finished_at) AS first_at, max(finished_at) AS last_at
+    FROM {dead}
+    GROUP BY fingerprint
+    ORDER BY last_at DESC, fingerprint
+    LIMIT :limit
+)
+SELECT grouped.fingerprint, sample.task, sample.error, letters, first_at, last_at, sample.id
+FROM grouped CROSS JOIN LATERAL (
+    SELECT id, task, error
+    FROM {dead} AND fingerprint = grouped.fingerprint
+    ORDER BY id DESC
+    LIMIT 1
+) AS sample
+ORDER BY last_at DESC, fingerprint;
+
+-- name: dead_fingerprints
+SELECT fingerprint
+FROM mainspring.jobs_done
+WHERE state = 'failed' AND starts_with(fingerprint, :prefix)
+GROUP BY fingerprint
+ORDER BY fingerprint
+LIMIT :limit;
+
+-- name: dead_count
+SELECT count(*) AS letters
+FROM {dead} AND (CAST(:group AS text) IS NULL OR fingerprint = :group);
+
+-- Here and in the next the limit is hidden from the planner, which would else walk all history from its end.
+-- name: dead_letters
+SELECT id, finished_at
+FROM {dead} AND (CAST(:group AS text) IS NULL OR fingerprint = :group)
+  AND id > coalesce(CAST(:after AS uuid), '00000000-0000-0000-0000-000000000000')
+ORDER BY id
+LIMIT (SELECT CAST(:limit AS bigint));
+
+-- name: dead_page
+WITH shown AS MATERIALIZED (
+    SELECT id
+    FROM {dead} AND (CAST(:group AS text) IS NULL OR fingerprint = :group)
+      AND id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+    ORDER BY id DESC
+    LIMIT (SELECT CAST(:limit AS bigint))
+)
+SELECT {done}
+FROM mainspring.jobs_done
+WHERE id = ANY (ARRAY(SELECT id FROM shown))
+ORDER BY id DESC;
+
+-- It stays in history until its day is pruned; its rows are locked since `lock_done`.
+-- name: discard
+WITH decided AS MATERIALIZED (
+    SELECT CAST(fields ->> 0 AS uuid) AS job_id, CAST(fields ->> 1 AS bigint) AS fence, fields ->> 2 AS source,
+           fields ->> 3 AS state, fields ->> 4 AS reason
+    FROM jsonb_array_elements(CAST(:settlements AS jsonb)) AS settlement (fields)
+)
+UPDATE mainspring.jobs_done AS done
+SET state = decided.state, reason = decided.reason, fingerprint = NULL
+FROM decided
+WHERE done.id = ANY (ARRAY(SELECT job_id FROM decided))
+  AND done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
+RETURNING done.id;
