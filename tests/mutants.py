@@ -22,6 +22,7 @@ SCHEDULES = "tests/conformance/test_schedules.py"
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
+PAUSES = "tests/conformance/test_queues.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
 CRASHES = "tests/faults/test_crashes.py"
@@ -43,6 +44,41 @@ class Mutant:
 
 
 MUTANTS = [
+    Mutant(
+        "SQLite claims from a paused queue",
+        f"{SQLITE}/fragments.sql",
+        "\n  AND NOT EXISTS (SELECT 1 FROM mainspring_pauses WHERE kind = 'queue' AND name = :queue)",
+        "",
+        f"{PAUSES}::test_nothing_is_claimed_from_a_paused_queue_until_it_is_resumed[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims from a paused queue",
+        f"{POSTGRES}/claim.sql",
+        "\n      AND NOT EXISTS (SELECT FROM mainspring.pauses WHERE kind = 'queue' AND name = :queue)",
+        "",
+        f"{PAUSES}::test_nothing_is_claimed_from_a_paused_queue_until_it_is_resumed[postgres",
+    ),
+    Mutant(
+        "SQLite claims jobs of a paused task",
+        f"{SQLITE}/fragments.sql",
+        "\n  AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')",
+        "",
+        f"{PAUSES}::test_no_job_of_a_paused_task_is_claimed_and_the_others_are[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims jobs of a paused task",
+        f"{POSTGRES}/claim.sql",
+        "\n               WHEN task IN (SELECT name FROM mainspring.pauses WHERE kind = 'task') THEN 0",
+        "",
+        f"{PAUSES}::test_no_job_of_a_paused_task_is_claimed_and_the_others_are[postgres",
+    ),
+    Mutant(
+        "a resume wakes nobody",
+        "store/queues.py",
+        "        db.wake({name} if kind is Pausable.QUEUE else _served(sessions.sessions(db)))",
+        "        pass",
+        f"{PAUSES}::test_the_resume_of_a_task_is_heard_by_all_queues_that_are_served",
+    ),
     Mutant(
         "SQLite finishes a job without looking at the fence",
         f"{SQLITE}/settle.sql",

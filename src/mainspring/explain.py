@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from mainspring.model.job import Job, JobState
+from mainspring.model.queue import Pausable, Pause
 from mainspring.store import Store
 
 
@@ -25,8 +26,25 @@ def explain(store: Store, job: Job) -> list[Reason]:
     if job.state is JobState.PAUSED:
         why = f" ({job.reason})" if job.reason else ""
         reasons.append(Reason("paused", f"it was paused{why}; resume it"))
+    reasons += _paused(store, job)
     reasons += _missing_worker(store, job)
     return reasons
+
+
+def _paused(store: Store, job: Job) -> list[Reason]:
+    """Return what is paused of what *job* belongs to, with who did so, why and since when."""
+    names = {Pausable.QUEUE: job.queue, Pausable.TASK: job.task}
+    return [_pause(pause) for pause in store.pauses() if names[pause.kind] == pause.name]
+
+
+def _pause(pause: Pause) -> Reason:
+    said = f" ({pause.reason})" if pause.reason else ""
+    since = pause.since.isoformat(timespec="seconds")
+    return Reason(
+        f"{pause.kind}_paused",
+        f"{pause.kind} {pause.name!r} was paused by {pause.by} at {since}{said}; "
+        f"resume it with `mainspring {pause.kind}s resume {pause.name}`",
+    )
 
 
 def _missing_worker(store: Store, job: Job) -> list[Reason]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import logging
 import math
 import os
@@ -19,6 +20,15 @@ log = logging.getLogger("mainspring")
 def node_name() -> str:
     """Return what to call this process among those that share a database."""
     return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def person() -> str:
+    """Return who runs this process, and where, to be kept with what is done by hand."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container may run as a number that has no name
+        user = str(os.getuid()) if hasattr(os, "getuid") else "somebody"
+    return f"{user}@{socket.gethostname()}"
 
 
 class Loop:

@@ -18,6 +18,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
+from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
@@ -293,6 +294,32 @@ class Schedules(Protocol):
         ...
 
 
+class Queues(Protocol):
+    """For whoever rules queues, fleet-wide."""
+
+    def pause_claims(self, wanted: NewPause) -> Pause:
+        """Let nobody claim from a queue, or claim jobs of a task, until `resume_claims`. What runs goes on.
+
+        Every claim that begins after this returned looks at it by itself, so no message can be lost.
+        """
+        ...
+
+    def resume_claims(self, kind: Pausable, name: str) -> bool:
+        """Take a pause back, and return whether there was one."""
+        ...
+
+    def pauses(self) -> list[Pause]:
+        """Return what is paused: queues first, by name."""
+        ...
+
+    def queues(self) -> list[Queue]:
+        """Return the queues that have unfinished jobs, are paused or are served by a worker that is alive, by name.
+
+        It counts rows: not for a hot path.
+        """
+        ...
+
+
 class Inspects(Protocol):
     """For whoever wants to know."""
 
@@ -326,7 +353,9 @@ class Wakes(Protocol):
         ...
 
 
-class Store(Enqueues, Claims, Settles, Journals, Sessions, Controls, Sweeps, Schedules, Inspects, Wakes, Protocol):
+class Store(
+    Enqueues, Claims, Settles, Journals, Sessions, Controls, Sweeps, Schedules, Queues, Inspects, Wakes, Protocol
+):
     """All of it, and the upkeep."""
 
     def migrate(self) -> list[Migration]:

@@ -14,6 +14,7 @@ from mainspring.model.firing import Position
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.model.queue import Pausable
 from mainspring.model.schedule import Definition, NewSchedule, Origin, Schedule
 from mainspring.model.tick import Tick, Verdict
 from mainspring.store.database import Row
@@ -28,6 +29,7 @@ _WISHES: Mapping[str, Wish] = {wish.value: wish for wish in Wish}
 
 _VERDICTS: Mapping[str, Verdict] = {verdict.value: verdict for verdict in Verdict}
 _ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
+_PAUSABLES: Mapping[str, Pausable] = {kind.value: kind for kind in Pausable}
 _definition = msgspec.json.Decoder(Definition)
 _names = msgspec.json.Decoder(tuple[str, ...])
 
@@ -35,6 +37,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     "state": lambda column: [_STATES.get(value) for value in column],
     "wish": lambda column: [_WISHES.get(value) for value in column],
     "verdict": lambda column: [_VERDICTS[value] for value in column],
+    "kind": lambda column: [_PAUSABLES[value] for value in column],
     "origin": lambda column: [_ORIGINS[value] for value in column],
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
 }
@@ -42,7 +45,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
 
 INSTANTS = (
     *("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at", "until", "tick"),
-    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at"),
+    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at", "paused_at"),
 )
 """Columns that hold an instant, in any query."""
 

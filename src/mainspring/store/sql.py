@@ -12,6 +12,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
+from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
@@ -23,6 +24,7 @@ from mainspring.store import (
     inspect,
     journal,
     migrate,
+    queues,
     schedules,
     sessions,
     settle,
@@ -131,6 +133,18 @@ class SqlStore:
 
     def ticks(self, schedule_id: str, before: datetime | None = None, limit: int = 50) -> list[TickRecord]:
         return schedules.ticks(self._db, schedule_id, before, limit)
+
+    def pause_claims(self, wanted: NewPause) -> Pause:
+        return queues.pause(self._db, wanted)
+
+    def resume_claims(self, kind: Pausable, name: str) -> bool:
+        return queues.resume(self._db, kind, name)
+
+    def pauses(self) -> list[Pause]:
+        return queues.pauses(self._db)
+
+    def queues(self) -> list[Queue]:
+        return queues.queues(self._db)
 
     def get(self, ids: Collection[UUID]) -> dict[UUID, Job]:
         return inspect.get(self._db, ids)

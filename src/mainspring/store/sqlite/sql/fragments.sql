@@ -10,6 +10,8 @@ NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, t
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
   AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
+  AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')
+  AND NOT EXISTS (SELECT 1 FROM mainspring_pauses WHERE kind = 'queue' AND name = :queue)
   AND EXISTS (
       SELECT 1 FROM mainspring_sessions
       WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease
