@@ -22,6 +22,7 @@ SCHEDULES = "tests/conformance/test_schedules.py"
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
+EXPIRE = "tests/conformance/test_expire.py"
 PAUSES = "tests/conformance/test_queues.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
@@ -71,6 +72,48 @@ MUTANTS = [
         "\n               WHEN task IN (SELECT name FROM mainspring.pauses WHERE kind = 'task') THEN 0",
         "",
         f"{PAUSES}::test_no_job_of_a_paused_task_is_claimed_and_the_others_are[postgres",
+    ),
+    Mutant(
+        "SQLite claims what has expired",
+        f"{SQLITE}/fragments.sql",
+        "\n  AND (expires_at IS NULL OR expires_at > :now)",
+        "",
+        f"{EXPIRE}::test_what_has_expired_is_not_claimed_and_what_has_not_is[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims what has expired",
+        f"{POSTGRES}/claim.sql",
+        "\n               WHEN expires_at <= (SELECT now FROM clock) THEN 0",
+        "",
+        f"{EXPIRE}::test_what_has_expired_is_not_claimed_and_what_has_not_is[postgres",
+    ),
+    Mutant(
+        "SQLite lets a running job expire",
+        f"{SQLITE}/sweep.sql",
+        "WHERE state <> 'running' AND expires_at <= :now",
+        "WHERE expires_at <= :now",
+        f"{EXPIRE}::test_a_running_job_has_started_and_does_not_expire[sqlite",
+    ),
+    Mutant(
+        "a job starts late that was claimed in time",
+        "worker/execute.py",
+        "if start_by is not None and",
+        "if False and",
+        "tests/worker/test_expiry.py::test_a_job_that_waits_in_the_workers_memory_for_too_long_expires[sqlite",
+    ),
+    Mutant(
+        "a job starts late in a process that was slow to get ready",
+        "worker/executors/child.py",
+        "            check_in_time(order.job, order.start_by)",
+        "            pass",
+        "tests/worker/test_process_executor.py::test_a_job_that_expired_while_its_process_got_ready_goes_back_unstarted",
+    ),
+    Mutant(
+        "nobody ends what has expired",
+        "scheduler/promote.py",
+        ", store.expire().next_due",
+        ", None",
+        "tests/worker/test_expiry.py::test_a_job_expires_while_nobody_works_and_one_that_starts_in_time_runs[sqlite",
     ),
     Mutant(
         "a resume wakes nobody",

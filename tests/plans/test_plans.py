@@ -41,6 +41,8 @@ INDEX = {
     "settle_again": "jobs_pkey",
     "promote": "jobs_due",
     "next_due": "jobs_due",
+    "next_expiry": "jobs_expiring",
+    "lock_expired": "jobs_expiring",
     "held": "jobs_held",
     "lock_held": "jobs_held",
     "lock_live": "jobs_pkey",

@@ -16,7 +16,7 @@ import msgspec
 from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskNotFound
 from mainspring.model.annotations import hints
 from mainspring.model.duration import duration
-from mainspring.model.job import Priority, check_name, check_priority
+from mainspring.model.job import Priority, check_expires, check_name, check_priority
 from mainspring.model.payload import convert, decode_call, encode_call
 from mainspring.model.retry import Retry
 from mainspring.model.text import shortened
@@ -48,6 +48,7 @@ class Task:
     priority: int = Priority.NORMAL
     retry: Retry = field(default_factory=Retry)
     timeout: timedelta | None = None
+    expires: timedelta | None = None
     executor: Executor = Executor.THREAD
     context: str | None = None
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
@@ -59,6 +60,8 @@ class Task:
         _check_retry(self.retry)
         if self.timeout is not None and duration(self.timeout, "timeout") == timedelta(0):
             raise InvalidValue("expected timeout to be longer than 0; leave it out for none")
+        if self.expires is not None:
+            check_expires(self.expires)
 
     @functools.cached_property
     def result_type(self) -> Any:

@@ -88,8 +88,11 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
 
 
 def _topics(job: NewJob) -> tuple[str, ...]:
-    if job.run_at is not None:
-        return DUE, job.queue  # the database's clock says whether that time has come
+    if job.run_at is not None or job.expires is not None:
+        return (
+            DUE,
+            job.queue,
+        )  # the database's clock says whether that time has come; and who promotes also sees to what expires
     return (DUE,) if job.delay else (job.queue,)
 
 

@@ -35,6 +35,13 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     next_due: timedelta | None
 
 
+class Expired(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs have expired, and how long until the next one may: None when none can."""
+
+    count: int
+    next_due: timedelta | None
+
+
 class Fired(msgspec.Struct, frozen=True, kw_only=True):
     """How many schedules were looked at, how many jobs were made, and how long until the next is due.
 
@@ -213,6 +220,13 @@ class Sweeps(Protocol):
 
     def promote(self, limit: int = 1_000, ahead: timedelta = timedelta(0)) -> Promoted:
         """Make up to *limit* jobs ready whose time has come, or comes within *ahead*, and say when to come back."""
+        ...
+
+    def expire(self, limit: int = 1_000) -> Expired:
+        """End up to *limit* jobs that have not started in the time that they had, and say when to come back.
+
+        No claim takes them any more, ended or not.
+        """
         ...
 
     def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:

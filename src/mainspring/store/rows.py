@@ -45,7 +45,17 @@ MODEL_CONVERTERS: dict[str, Converter] = {
 
 INSTANTS = (
     *("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at", "until", "tick"),
-    *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at", "paused_at"),
+    *(
+        "tick_at",
+        "due_at",
+        "buffered_at",
+        "ended_at",
+        "expected_by",
+        "changed_at",
+        "decided_at",
+        "paused_at",
+        "expires_at",
+    ),
 )
 """Columns that hold an instant, in any query."""
 
@@ -102,7 +112,7 @@ def new_jobs(jobs: Iterable[NewJob]) -> str:
             job.key,
             _instant(job.run_at),
             job.delay // MICROSECOND if job.delay else 0,
-            *((job.schedule, _instant(job.tick)) if job.schedule else ()),
+            *((job.schedule, _instant(job.tick), _microseconds(job.expires)) if job.schedule or job.expires else ()),
         )
         for job in jobs
     )

@@ -32,7 +32,7 @@ from mainspring.store import (
     transaction,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import Fired, JobFilter, Overdue, Promoted
+from mainspring.store.protocol import Expired, Fired, JobFilter, Overdue, Promoted
 
 
 class SqlStore:
@@ -94,6 +94,9 @@ class SqlStore:
 
     def promote(self, limit: int = 1_000, ahead: timedelta = timedelta(0)) -> Promoted:
         return sweep.promote(self._db, limit, ahead)
+
+    def expire(self, limit: int = 1_000) -> Expired:
+        return sweep.expire(self._db, limit)
 
     def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:
         return fire.fire(self._db, node, new_ids, limit)

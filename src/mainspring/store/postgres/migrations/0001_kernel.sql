@@ -33,6 +33,7 @@ CREATE TABLE mainspring.jobs (
     progress   text,
     schedule   text,
     tick       timestamptz,
+    expires_at timestamptz,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL)
@@ -49,6 +50,7 @@ CREATE INDEX jobs_due ON mainspring.jobs (run_at) WHERE state IN ('scheduled', '
 CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
+CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL AND state <> 'running';
 
 -- Finished jobs, one partition a day of finishing: retention drops a partition instead of deleting rows.
 CREATE TABLE mainspring.jobs_done (
@@ -74,6 +76,7 @@ CREATE TABLE mainspring.jobs_done (
     progress    text,
     schedule    text,
     tick        timestamptz,
+    expires_at  timestamptz,
     PRIMARY KEY (id, finished_at),
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))

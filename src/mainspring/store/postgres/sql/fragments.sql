@@ -2,17 +2,17 @@
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
-CAST(NULL AS text) AS result, progress, schedule, tick
+CAST(NULL AS text) AS result, progress, schedule, tick, expires_at
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick
+CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at
 
 -- What claim can't know beforehand, its place first. It started now as far as whoever claims it is concerned: he waits
 -- for the rest of the time if it was promoted ahead.
 -- name: claimed
 rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, now AS started_at, reason, error,
-progress, schedule, tick
+progress, schedule, tick, expires_at
 
 -- A statement reads the clock once, so that all its rows agree. Tests pass a time of their own as :now.
 -- name: clock
@@ -39,10 +39,12 @@ asked AS MATERIALIZED (
     SELECT CAST(fields ->> 0 AS uuid) AS id, fields ->> 1 AS task, fields ->> 2 AS queue, fields ->> 3 AS payload,
            CAST(fields ->> 4 AS smallint) AS priority, fields ->> 5 AS key,
            coalesce(CAST(fields ->> 6 AS bigint), now_us + CAST(fields ->> 7 AS bigint)) AS due_us,
-           :first + position AS position, fields ->> 8 AS schedule, CAST(fields ->> 9 AS bigint) AS tick_us
+           :first + position AS position, fields ->> 8 AS schedule, CAST(fields ->> 9 AS bigint) AS tick_us,
+           CAST(fields ->> 10 AS bigint) AS expires_us
     FROM clock, jsonb_array_elements(CAST(:jobs AS jsonb)) WITH ORDINALITY AS job (fields, position)
 )
-INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick)
+INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
+                       expires_at)
 SELECT id, task, queue, payload, priority,
        ((100 - priority)::bigint << 53) + due_us + position,
        CASE WHEN due_us <= now_us THEN 'ready' ELSE 'scheduled' END,
@@ -50,7 +52,8 @@ SELECT id, task, queue, payload, priority,
        now,
        key,
        schedule,
-       timestamptz 'epoch' + tick_us * interval '1 microsecond'
+       timestamptz 'epoch' + tick_us * interval '1 microsecond',
+       timestamptz 'epoch' + (due_us + expires_us) * interval '1 microsecond'
 FROM asked, clock
 
 -- An id that is not a UUID has another name, by which it is left as it is.

@@ -34,6 +34,7 @@ CREATE TABLE mainspring_jobs (
     progress   TEXT,
     schedule   TEXT,
     tick       INTEGER,
+    expires_at INTEGER,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL)
@@ -44,6 +45,8 @@ CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at) WHERE state IN ('sc
 CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedule IS NOT NULL;
+CREATE INDEX mainspring_jobs_expiring ON mainspring_jobs (expires_at)
+    WHERE expires_at IS NOT NULL AND state <> 'running';
 
 -- Finished jobs.
 CREATE TABLE mainspring_jobs_done (
@@ -69,6 +72,7 @@ CREATE TABLE mainspring_jobs_done (
     progress    TEXT,
     schedule    TEXT,
     tick        INTEGER,
+    expires_at  INTEGER,
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) STRICT;

@@ -1,14 +1,15 @@
 -- Pieces that several queries share; {live} in a query stands for the piece of that name.
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick
+wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick, expires_at
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick
+NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at
 
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
+  AND (expires_at IS NULL OR expires_at > :now)
   AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
   AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')
   AND NOT EXISTS (SELECT 1 FROM mainspring_pauses WHERE kind = 'queue' AND name = :queue)
@@ -46,10 +47,12 @@ WITH asked AS MATERIALIZED (
     SELECT value ->> 0 AS id, value ->> 1 AS task, value ->> 2 AS queue, value ->> 3 AS payload,
            value ->> 4 AS priority, value ->> 5 AS key,
            coalesce(value ->> 6, :now + (value ->> 7)) AS due_us,
-           :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick
+           :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick,
+           value ->> 10 AS expires_us
     FROM json_each(:jobs)
 )
-INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick)
+INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
+                             expires_at)
 SELECT id, task, queue, payload, priority,
        ((100 - priority) << 53) + due_us + position,
        CASE WHEN due_us <= :now THEN 'ready' ELSE 'scheduled' END,
@@ -57,7 +60,8 @@ SELECT id, task, queue, payload, priority,
        :now,
        key,
        schedule,
-       tick
+       tick,
+       due_us + expires_us
 FROM asked
 WHERE TRUE
 
