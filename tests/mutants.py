@@ -23,6 +23,7 @@ SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("ses
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
 EXPIRE = "tests/conformance/test_expire.py"
+AGEING = "tests/conformance/test_ageing.py"
 PAUSES = "tests/conformance/test_queues.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
@@ -114,6 +115,48 @@ MUTANTS = [
         ", store.expire().next_due",
         ", None",
         "tests/worker/test_expiry.py::test_a_job_expires_while_nobody_works_and_one_that_starts_in_time_runs[sqlite",
+    ),
+    Mutant(
+        "SQLite ranks strictly though a queue has ageing on",
+        f"{SQLITE}/fragments.sql",
+        "coalesce((SELECT -priority * ageing FROM mainspring_queues WHERE name = queue), {strictly})",
+        "{strictly}",
+        f"{AGEING}::test_a_point_of_priority_is_worth_so_much_waiting_time[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL ranks strictly though a queue has ageing on",
+        f"{POSTGRES}/fragments.sql",
+        "coalesce((SELECT -priority * {ageing_us} FROM mainspring.queues WHERE name = queue), {strictly})",
+        "{strictly}",
+        f"{AGEING}::test_a_point_of_priority_is_worth_so_much_waiting_time[postgres",
+    ),
+    Mutant(
+        "a retry is ranked without ageing",
+        f"{POSTGRES}/settle.sql",
+        "{precedence}",
+        "{strictly}",
+        f"{AGEING}::test_retries_and_replays_are_ranked_by_it[postgres",
+    ),
+    Mutant(
+        "a replay is ranked without ageing",
+        f"{SQLITE}/control.sql",
+        "{precedence}",
+        "{strictly}",
+        f"{AGEING}::test_retries_and_replays_are_ranked_by_it[sqlite",
+    ),
+    Mutant(
+        "to switch ageing on ranks nothing anew",
+        "store/queues.py",
+        "    rerank(db)\n",
+        "",
+        f"{AGEING}::test_switching_it_ranks_what_waits_anew_and_back",
+    ),
+    Mutant(
+        "what was ranked by the old setting stays so",
+        f"{POSTGRES}/queues.sql",
+        "rank >= 9007199254740992",
+        "false",
+        f"{AGEING}::test_what_was_ranked_by_somebody_who_had_not_seen_the_change_is_found[postgres",
     ),
     Mutant(
         "a resume wakes nobody",

@@ -7,7 +7,9 @@ from typing import Any
 
 from mainspring.client import Client
 from mainspring.errors import InvalidValue
-from mainspring.model.queue import NewPause, Pausable, Pause, Queue
+from mainspring.model.duration import Duration
+from mainspring.model.job import check_name
+from mainspring.model.queue import NewPause, Pausable, Pause, Queue, ageing_of
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.service import person
@@ -32,12 +34,21 @@ class Queues:
         """Let workers claim from it again; return whether it was paused."""
         return self._client.store.resume_claims(Pausable.QUEUE, name)
 
+    def set(self, name: str, *, ageing: Duration | None) -> None:
+        """With *ageing*, each point of priority is worth that much waiting time, so that no job of the queue starves.
+
+        None makes priority strict again: the more urgent goes first, however long others wait.
+        """
+        check_name(name, "queue")
+        self._client.store.set_ageing(name, ageing_of(ageing))
+
     def list(self) -> Sequence[Queue]:
-        """Return the queues that have unfinished jobs, are paused, or are served by a worker, by name."""
+        """Return the queues that have unfinished jobs, a worker, ageing on or a pause, by name."""
         return self._client.store.queues()
 
     apause = twin(pause)
     aresume = twin(resume)
+    aset = twin(set)  # noqa: A003 - the method above
     alist = twin(list)  # noqa: A003 - the method above
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import closing
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -124,3 +126,18 @@ def test_a_worker_hears_of_a_resume_at_once(app: Mainspring) -> None:
         until(lambda: node.worker is not None)
         app.paused_tasks.resume(held)
         job.result(timeout=30)
+
+
+def test_ageing_is_a_matter_of_the_queue(app: Mainspring) -> None:
+    app.queues.set("mail", ageing="10m")
+
+    assert [(queue.name, queue.ageing) for queue in app.queues.list()] == [("mail", timedelta(minutes=10))]
+    app.queues.set("mail", ageing=None)
+    assert app.queues.list() == []
+
+
+@pytest.mark.parametrize("ageing", [0, "0s", 0.5, "soon", -1, True])
+def test_an_ageing_that_makes_no_sense_is_refused(app: Mainspring, ageing: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"^expected ageing to be "):
+        app.queues.set("mail", ageing=ageing)
+    assert app.queues.list() == []

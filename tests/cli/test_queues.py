@@ -29,7 +29,7 @@ def test_queues_are_listed_with_what_waits_and_who_paused_them(url: str) -> None
     assert max(map(len, lines[:-1])) <= 80
     (mail,) = [queue for queue in told["queues"] if queue["name"] == "mail"]
     assert (mail["paused"]["by"], mail["paused"]["reason"]) == ("ada", "the server is down")
-    assert set(mail) == {"name", "paused", "jobs", "oldest_ready_seconds", "workers"}
+    assert set(mail) == {"name", "paused", "jobs", "ageing_seconds", "oldest_ready_seconds", "workers"}
 
 
 def test_an_empty_database_says_so(sqlite_url: str) -> None:
@@ -79,3 +79,19 @@ def test_tasks_are_paused_listed_and_resumed(jobs: Jobs) -> None:
     assert in_process("tasks").stdout.splitlines()[1].split()[::3] == ["greet", "ada"]
     assert [one["name"] for one in json.loads(in_process("tasks", "--json").stdout)["paused"]] == ["greet"]
     assert in_process("tasks", "resume", "greet").stdout == "greet goes on\n"
+
+
+def test_ageing_is_set_shown_and_switched_off(jobs: Jobs) -> None:
+    assert in_process("queues", "set", "mail", "--ageing", "10m").stdout == (
+        "mail: a point of priority is worth 10m of waiting\n"
+    )
+    assert "mail has ageing on: a point of priority is worth 10m of waiting" in in_process("queues").stdout
+    off = in_process("queues", "set", "mail", "--ageing", "off", "--json")
+    assert json.loads(off.stdout) == {"name": "mail", "ageing_seconds": None}
+    assert [queue.ageing for queue in jobs.store.queues() if queue.name == "mail"] == []
+
+
+def test_an_ageing_that_makes_no_sense_is_refused(jobs: Jobs) -> None:
+    for wrong in ("soon", "0s", "10ms"):
+        done = in_process("queues", "set", "mail", "--ageing", wrong)
+        assert (done.returncode, done.stderr.startswith("error: expected ")) == (2, True)

@@ -43,6 +43,7 @@ INDEX = {
     "next_due": "jobs_due",
     "next_expiry": "jobs_expiring",
     "lock_expired": "jobs_expiring",
+    "misranked": "jobs_ready",
     "held": "jobs_held",
     "lock_held": "jobs_held",
     "lock_live": "jobs_pkey",

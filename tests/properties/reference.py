@@ -269,7 +269,7 @@ class ReferenceStore:
 
 
 def _rank(priority: int, due: datetime) -> int:
-    return ((100 - priority) << 53) + microseconds(due)
+    return ((101 - priority) << 53) + microseconds(due)
 
 
 def _error(settlement: Settlement) -> str | None:

@@ -9,8 +9,21 @@ from enum import StrEnum
 import msgspec
 
 from mainspring.errors import InvalidValue
+from mainspring.model.duration import Duration, duration
 from mainspring.model.job import JobState, check_name
 from mainspring.model.text import shortened, storable
+
+_SHORTEST_AGEING = timedelta(seconds=1)
+
+
+def ageing_of(value: Duration | None) -> timedelta | None:
+    """Return how much waiting time a point of priority is to be worth; None for strict priority."""
+    if value is None:
+        return None
+    length = duration(value, "ageing")
+    if length < _SHORTEST_AGEING:
+        raise InvalidValue(f"expected ageing to be 1 s or longer, or None for strict priority, got: {shortened(value)}")
+    return length
 
 
 class Pausable(StrEnum):
@@ -58,6 +71,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     pause: Pause | None
+    ageing: timedelta | None  # how much waiting time a point of priority is worth; None when priority is strict
     jobs: Mapping[JobState, int]
     oldest_ready: timedelta | None
     workers: tuple[str, ...]

@@ -9,6 +9,7 @@ from mainspring.scheduler.alert import alert
 from mainspring.scheduler.fire import Firer
 from mainspring.scheduler.promote import promote
 from mainspring.scheduler.prune import RETENTION, Pruner
+from mainspring.scheduler.rank import rank
 from mainspring.scheduler.reap import reap
 from mainspring.service import Loop, close
 from mainspring.store import Store
@@ -23,6 +24,7 @@ class Scheduler:
         self._fire = Loop("fire", Firer(store))
         self._reap = Loop("reap", lambda: reap(store))
         self._alert = Loop("alert", lambda: alert(store))
+        self._rank = Loop("rank", lambda: rank(store))
         self._prune = Loop("prune", Pruner(store, retention))
 
     def start(self) -> None:
@@ -41,4 +43,4 @@ class Scheduler:
         close(self._loops(), timeout)
 
     def _loops(self) -> list[Loop]:
-        return [self._promote, self._fire, self._reap, self._alert, self._prune]
+        return [self._promote, self._fire, self._reap, self._alert, self._rank, self._prune]

@@ -229,6 +229,10 @@ class Sweeps(Protocol):
         """
         ...
 
+    def rerank(self) -> int:
+        """Rank the jobs of queues anew whose ageing was changed, where that is not done yet; return how many queues."""
+        ...
+
     def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:
         """Make jobs of the ticks that are due, of up to *limit* schedules, and say when to come back.
 
@@ -326,8 +330,18 @@ class Queues(Protocol):
         """Return what is paused: queues first, by name."""
         ...
 
+    def set_ageing(self, name: str, ageing: timedelta | None) -> None:
+        """Make each point of priority worth so much waiting time in a queue; None makes priority strict again.
+
+        Its unfinished jobs are ranked anew, in batches. What others enqueue at the very same time may be ranked as
+        before, until `rerank` finds it. When the caller dies half-way, `rerank` goes on.
+        """
+        ...
+
     def queues(self) -> list[Queue]:
-        """Return the queues that have unfinished jobs, are paused or are served by a worker that is alive, by name.
+        """Return the queues of which there is something to tell, by name.
+
+        They have unfinished jobs, are paused, have ageing on, or are served by a worker that is alive.
 
         It counts rows: not for a hot path.
         """

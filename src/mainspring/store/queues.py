@@ -1,9 +1,10 @@
-"""Queues: pause and resume, of tasks too, and what waits where. The claim itself looks at what is paused."""
+"""Queues: pause and resume, of tasks too, ageing, and what waits where. The claim itself looks at what is paused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from uuid import UUID
 
 from mainspring.clock import MICROSECOND
 from mainspring.model.job import JobState
@@ -11,6 +12,8 @@ from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.session import Session
 from mainspring.store import sessions
 from mainspring.store.database import Database, Row
+
+RERANK_BATCH = 500
 
 
 def pause(db: Database, wanted: NewPause) -> Pause:
@@ -35,6 +38,7 @@ def pauses(db: Database) -> list[Pause]:
 
 def queues(db: Database) -> list[Queue]:
     """See `protocol.Queues.queues`."""
+    ageing: dict[str, timedelta] = dict(db.read("ageing"))
     paused = {pause.name: pause for pause in pauses(db) if pause.kind is Pausable.QUEUE}
     alive = [session for session in sessions.sessions(db) if session.alive]
     jobs: dict[str, dict[JobState, int]] = {}
@@ -47,12 +51,31 @@ def queues(db: Database) -> list[Queue]:
         Queue(
             name=name,
             pause=paused.get(name),
+            ageing=ageing.get(name),
             jobs=jobs.get(name, {}),
             oldest_ready=oldest.get(name),
             workers=tuple(session.name for session in alive if name in session.queues),
         )
-        for name in sorted({*jobs, *paused, *_served(alive)})
+        for name in sorted({*jobs, *paused, *ageing, *_served(alive)})
     ]
+
+
+def set_ageing(db: Database, name: str, ageing: timedelta | None) -> None:
+    """See `protocol.Queues.set_ageing`."""
+    db.run("set_ageing", name=name, ageing=ageing)
+    rerank(db)
+
+
+def rerank(db: Database) -> int:
+    """See `protocol.Sweeps.rerank`."""
+    changed = db.read("misranked")
+    for name, was, changes in changed:
+        last: UUID | None = UUID(int=0)
+        while last is not None:
+            found = db.run("rerank", queue=name, after=last, limit=RERANK_BATCH, was=was)
+            last = found[0][0] if found else None
+        db.run("ranked", name=name, changes=changes)
+    return len(changed)
 
 
 def _served(workers: Iterable[Session]) -> set[str]:

@@ -98,6 +98,9 @@ class SqlStore:
     def expire(self, limit: int = 1_000) -> Expired:
         return sweep.expire(self._db, limit)
 
+    def rerank(self) -> int:
+        return queues.rerank(self._db)
+
     def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:
         return fire.fire(self._db, node, new_ids, limit)
 
@@ -145,6 +148,9 @@ class SqlStore:
 
     def pauses(self) -> list[Pause]:
         return queues.pauses(self._db)
+
+    def set_ageing(self, name: str, ageing: timedelta | None) -> None:
+        queues.set_ageing(self._db, name, ageing)
 
     def queues(self) -> list[Queue]:
         return queues.queues(self._db)

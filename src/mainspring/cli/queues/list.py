@@ -26,7 +26,7 @@ def list_queues(url: str, as_json: bool) -> None:
     elif found:
         _show(found)
     else:
-        say(f"No queue in {without_passwords(url)} has jobs, workers or a pause.")
+        say(f"No queue in {without_passwords(url)} has jobs, workers, ageing or a pause.")
 
 
 def queue_document(queue: Queue) -> dict[str, object]:
@@ -34,6 +34,7 @@ def queue_document(queue: Queue) -> dict[str, object]:
         "name": queue.name,
         "paused": None if queue.pause is None else pause_document(queue.pause),
         "jobs": {state: queue.jobs.get(state, 0) for state in JobState if not state.final},
+        "ageing_seconds": _seconds(queue.ageing),
         "oldest_ready_seconds": _seconds(queue.oldest_ready),
         "workers": queue.workers,
     }
@@ -59,6 +60,8 @@ def _show(queues: Sequence[Queue]) -> None:
     for queue in queues:
         if queue.pause is not None:
             say(f"{queue.name} is paused {how_long(queue.pause)}, {by_whom(queue.pause)}", "dim")
+        if queue.ageing is not None:
+            say(f"{queue.name} has ageing on: a point of priority is worth {span(queue.ageing)} of waiting", "dim")
 
 
 def _warning(queue: Queue) -> Text:

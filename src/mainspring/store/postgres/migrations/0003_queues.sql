@@ -7,3 +7,13 @@ CREATE TABLE mainspring.pauses (
     paused_at timestamptz NOT NULL,
     PRIMARY KEY (kind, name)
 );
+
+-- What is said about queues; one that has no row has no ageing. `changes` counts changes of it, and `ranked` says by which
+-- of them all jobs of the queue are ranked; `was` is what came before the last.
+CREATE TABLE mainspring.queues (
+    name    text PRIMARY KEY,
+    ageing  interval CHECK (ageing > interval '0'),
+    was     interval,
+    changes bigint NOT NULL DEFAULT 1,
+    ranked  bigint NOT NULL DEFAULT 0
+);

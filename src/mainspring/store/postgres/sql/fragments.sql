@@ -31,8 +31,9 @@ given AS MATERIALIZED (
 -- name: told
 (SELECT settlements FROM given) -> CAST(job.id AS text)
 
--- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
--- jobs enqueued together, which are due in the same microsecond, keep their order.
+-- Rank is the place in the queue: due time and precedence, which is strict by priority, or, where the queue has ageing
+-- on, so much waiting time for each point of priority. The position in the batch is added so that jobs enqueued together,
+-- which are due in the same microsecond, keep their order.
 -- name: insert_jobs
 WITH {clock},
 asked AS MATERIALIZED (
@@ -46,7 +47,7 @@ asked AS MATERIALIZED (
 INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
                        expires_at)
 SELECT id, task, queue, payload, priority,
-       ((100 - priority)::bigint << 53) + due_us + position,
+       due_us + {precedence} + position,
        CASE WHEN due_us <= now_us THEN 'ready' ELSE 'scheduled' END,
        timestamptz 'epoch' + due_us * interval '1 microsecond',
        now,
@@ -55,6 +56,16 @@ SELECT id, task, queue, payload, priority,
        timestamptz 'epoch' + tick_us * interval '1 microsecond',
        timestamptz 'epoch' + (due_us + expires_us) * interval '1 microsecond'
 FROM asked, clock
+
+-- Strict ones are 2^53 or more, which no due time reaches: so a rank says by itself which kind it is.
+-- name: precedence
+coalesce((SELECT -priority * {ageing_us} FROM mainspring.queues WHERE name = queue), {strictly})
+
+-- name: strictly
+(CAST(101 - priority AS bigint) << 53)
+
+-- name: ageing_us
+CAST(extract(epoch FROM ageing) * 1000000 AS bigint)
 
 -- An id that is not a UUID has another name, by which it is left as it is.
 -- name: schedule

@@ -61,7 +61,7 @@ moved AS (
         error = coalesce({told} ->> 6, job.error),
         -- What a person said stays until a person says something else.
         reason = coalesce({told} ->> 7, CASE WHEN {told} ->> 5 IS NOT NULL THEN job.reason END),
-        rank = coalesce(((100 - job.priority)::bigint << 53) + now_us + CAST({told} ->> 8 AS bigint), job.rank),
+        rank = coalesce(now_us + CAST({told} ->> 8 AS bigint) + {precedence}, job.rank),
         run_at = coalesce(now + CAST({told} ->> 8 AS bigint) * interval '1 microsecond', job.run_at),
         session = NULL,
         started_at = NULL,

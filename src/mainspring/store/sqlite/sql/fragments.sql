@@ -40,8 +40,9 @@ told AS MATERIALIZED (
     FROM json_each(:settlements)
 )
 
--- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
--- jobs enqueued together, which are due in the same microsecond, keep their order.
+-- Rank is the place in the queue: due time and precedence, which is strict by priority, or, where the queue has ageing
+-- on, so much waiting time for each point of priority. The position in the batch is added so that jobs enqueued together,
+-- which are due in the same microsecond, keep their order.
 -- name: insert_jobs
 WITH asked AS MATERIALIZED (
     SELECT value ->> 0 AS id, value ->> 1 AS task, value ->> 2 AS queue, value ->> 3 AS payload,
@@ -54,7 +55,7 @@ WITH asked AS MATERIALIZED (
 INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
                              expires_at)
 SELECT id, task, queue, payload, priority,
-       ((100 - priority) << 53) + due_us + position,
+       due_us + {precedence} + position,
        CASE WHEN due_us <= :now THEN 'ready' ELSE 'scheduled' END,
        due_us,
        :now,
@@ -64,6 +65,13 @@ SELECT id, task, queue, payload, priority,
        due_us + expires_us
 FROM asked
 WHERE TRUE
+
+-- Strict ones are 2^53 or more, which no due time reaches: so a rank says by itself which kind it is.
+-- name: precedence
+coalesce((SELECT -priority * ageing FROM mainspring_queues WHERE name = queue), {strictly})
+
+-- name: strictly
+((101 - priority) << 53)
 
 -- An id that is not a UUID has another name, by which it is left as it is.
 -- name: schedule

@@ -47,7 +47,7 @@ SET state = told.state,
     error = coalesce(told.error, mainspring_jobs.error),
     -- What a person said stays until a person says something else.
     reason = coalesce(told.reason, CASE WHEN told.outcome IS NOT NULL THEN mainspring_jobs.reason END),
-    rank = coalesce(((100 - priority) << 53) + :now + told.delay_us, rank),
+    rank = coalesce(:now + told.delay_us + {precedence}, rank),
     run_at = coalesce(:now + told.delay_us, run_at),
     session = NULL,
     started_at = NULL,
