@@ -22,6 +22,9 @@ SCHEDULES, LIMITS = "tests/conformance/test_schedules.py", "tests/conformance/te
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
 WAKE = "tests/conformance/test_wake.py"
+EXPIRE = "tests/conformance/test_expire.py"
+AGEING = "tests/conformance/test_ageing.py"
+PAUSES = "tests/conformance/test_queues.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
 CRASHES = "tests/faults/test_crashes.py"
@@ -43,6 +46,125 @@ class Mutant:
 
 
 MUTANTS = [
+    Mutant(
+        "SQLite claims from a paused queue",
+        f"{SQLITE}/fragments.sql",
+        "\n  AND NOT EXISTS (SELECT 1 FROM mainspring_pauses WHERE kind = 'queue' AND name = :queue)",
+        "",
+        f"{PAUSES}::test_nothing_is_claimed_from_a_paused_queue_until_it_is_resumed[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims from a paused queue",
+        f"{POSTGRES}/claim.sql",
+        "\n      AND NOT EXISTS (SELECT FROM mainspring.pauses WHERE kind = 'queue' AND name = :queue)",
+        "",
+        f"{PAUSES}::test_nothing_is_claimed_from_a_paused_queue_until_it_is_resumed[postgres",
+    ),
+    Mutant(
+        "SQLite claims jobs of a paused task",
+        f"{SQLITE}/fragments.sql",
+        "\n  AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')",
+        "",
+        f"{PAUSES}::test_no_job_of_a_paused_task_is_claimed_and_the_others_are[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims jobs of a paused task",
+        f"{POSTGRES}/claim.sql",
+        "\n               WHEN task IN (SELECT name FROM mainspring.pauses WHERE kind = 'task') THEN 0",
+        "",
+        f"{PAUSES}::test_no_job_of_a_paused_task_is_claimed_and_the_others_are[postgres",
+    ),
+    Mutant(
+        "SQLite claims what has expired",
+        f"{SQLITE}/fragments.sql",
+        "\n  AND (expires_at IS NULL OR expires_at > :now)",
+        "",
+        f"{EXPIRE}::test_what_has_expired_is_not_claimed_and_what_has_not_is[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims what has expired",
+        f"{POSTGRES}/claim.sql",
+        "\n               WHEN expires_at <= (SELECT now FROM clock) THEN 0",
+        "",
+        f"{EXPIRE}::test_what_has_expired_is_not_claimed_and_what_has_not_is[postgres",
+    ),
+    Mutant(
+        "SQLite lets a running job expire",
+        f"{SQLITE}/sweep.sql",
+        "WHERE state <> 'running' AND expires_at <= :now",
+        "WHERE expires_at <= :now",
+        f"{EXPIRE}::test_a_running_job_has_started_and_does_not_expire[sqlite",
+    ),
+    Mutant(
+        "a job starts late that was claimed in time",
+        "worker/execute.py",
+        "if start_by is not None and",
+        "if False and",
+        "tests/worker/test_expiry.py::test_a_job_that_waits_in_the_workers_memory_for_too_long_expires[sqlite",
+    ),
+    Mutant(
+        "a job starts late in a process that was slow to get ready",
+        "worker/executors/child.py",
+        "            check_in_time(order.job, order.start_by)",
+        "            pass",
+        "tests/worker/test_process_executor.py::test_a_job_that_expired_while_its_process_got_ready_goes_back_unstarted",
+    ),
+    Mutant(
+        "nobody ends what has expired",
+        "scheduler/promote.py",
+        ", store.expire().next_due",
+        ", None",
+        "tests/worker/test_expiry.py::test_a_job_expires_while_nobody_works_and_one_that_starts_in_time_runs[sqlite",
+    ),
+    Mutant(
+        "SQLite ranks strictly though a queue has ageing on",
+        f"{SQLITE}/fragments.sql",
+        "coalesce((SELECT -priority * ageing FROM mainspring_queues WHERE name = queue), {strictly})",
+        "{strictly}",
+        f"{AGEING}::test_a_point_of_priority_is_worth_so_much_waiting_time[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL ranks strictly though a queue has ageing on",
+        f"{POSTGRES}/fragments.sql",
+        "coalesce((SELECT -priority * {ageing_us} FROM mainspring.queues WHERE name = queue), {strictly})",
+        "{strictly}",
+        f"{AGEING}::test_a_point_of_priority_is_worth_so_much_waiting_time[postgres",
+    ),
+    Mutant(
+        "a retry is ranked without ageing",
+        f"{POSTGRES}/settle.sql",
+        "{precedence}",
+        "{strictly}",
+        f"{AGEING}::test_retries_and_replays_are_ranked_by_it[postgres",
+    ),
+    Mutant(
+        "a replay is ranked without ageing",
+        f"{SQLITE}/control.sql",
+        "{precedence}",
+        "{strictly}",
+        f"{AGEING}::test_retries_and_replays_are_ranked_by_it[sqlite",
+    ),
+    Mutant(
+        "to switch ageing on ranks nothing anew",
+        "store/queues.py",
+        "    rerank(db)\n",
+        "",
+        f"{AGEING}::test_switching_it_ranks_what_waits_anew_and_back",
+    ),
+    Mutant(
+        "what was ranked by the old setting stays so",
+        f"{POSTGRES}/queues.sql",
+        "rank >= 9007199254740992",
+        "false",
+        f"{AGEING}::test_what_was_ranked_by_somebody_who_had_not_seen_the_change_is_found[postgres",
+    ),
+    Mutant(
+        "a resume wakes nobody",
+        "store/queues.py",
+        "        db.wake({name} if kind is Pausable.QUEUE else _served(sessions.sessions(db)))",
+        "        pass",
+        f"{PAUSES}::test_the_resume_of_a_task_is_heard_by_all_queues_that_are_served",
+    ),
     Mutant(
         "SQLite finishes a job without looking at the fence",
         f"{SQLITE}/settle.sql",

@@ -18,6 +18,7 @@ from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.model.trigger import Trigger
 from mainspring.node import Node, NodeSettings, run_until_signalled
+from mainspring.queues import PausedTasks, Queues
 from mainspring.schedules import ScheduleOptions, Schedules, check_trigger
 from mainspring.store.protocol import JobFilter
 from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
@@ -44,6 +45,8 @@ class Mainspring:
         self.tasks = Registry()
         self.schedules = Schedules(self.client, self.tasks)
         self.dead = Dead(self.client, self.tasks)
+        self.queues = Queues(self.client)
+        self.paused_tasks = PausedTasks(self.client, self.tasks)
 
     @overload
     def task(self, handler: Callable[Concatenate[Context, P], Awaitable[R]], /) -> TaskHandle[P, R]: ...

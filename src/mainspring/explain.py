@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from mainspring.model.job import Job, JobState
+from mainspring.model.queue import Pausable, Pause
 from mainspring.store import Store
 
 _NAMED = 3
@@ -29,6 +30,7 @@ def explain(store: Store, job: Job) -> list[Reason]:
     if job.state is JobState.PAUSED:
         why = f" ({job.reason})" if job.reason else ""
         reasons.append(Reason("paused", f"it was paused{why}; resume it"))
+    reasons += _paused(store, job)
     reasons += _missing_worker(store, job)
     return reasons
 
@@ -45,6 +47,22 @@ def _limit(store: Store, key: str) -> list[Reason]:
     more = f" and {standing.held - _NAMED} more" if standing.held > _NAMED else ""
     held = f"; running now: {holders}{more}" if holders else ""
     return [Reason("limit", f"limit {key!r} lets {standing.concurrency} run at once, and it has to wait{held}")]
+
+
+def _paused(store: Store, job: Job) -> list[Reason]:
+    """Return what is paused of what *job* belongs to, with who did so, why and since when."""
+    names = {Pausable.QUEUE: job.queue, Pausable.TASK: job.task}
+    return [_pause(pause) for pause in store.pauses() if names[pause.kind] == pause.name]
+
+
+def _pause(pause: Pause) -> Reason:
+    said = f" ({pause.reason})" if pause.reason else ""
+    since = pause.since.isoformat(timespec="seconds")
+    return Reason(
+        f"{pause.kind}_paused",
+        f"{pause.kind} {pause.name!r} was paused by {pause.by} at {since}{said}; "
+        f"resume it with `mainspring {pause.kind}s resume {pause.name}`",
+    )
 
 
 def _missing_worker(store: Store, job: Job) -> list[Reason]:

@@ -248,6 +248,7 @@ def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Defin
         given["misfire"] = _member(Misfire, given["misfire"], "misfire")
     given["priority"] = priority_of(given.get("priority", task.priority))
     given.setdefault("queue", task.queue)
+    given["expires"] = task.expires
     payload = task.encode(*options.get("args", ()), **options.get("kwargs", {}))
     return Definition(task=task.name, trigger=trigger, payload=payload, **given)
 

@@ -30,6 +30,7 @@ class Policies(TypedDict, total=False):
     priority: int | str
     retry: Retry
     timeout: Duration
+    expires: Duration
     executor: str
     limits: Sequence[Limit]
 
@@ -42,6 +43,7 @@ class Wishes(TypedDict, total=False):
     run_after: Duration
     run_at: datetime
     key: str
+    expires: Duration
 
 
 class TaskHandle(Generic[P, R]):
@@ -103,6 +105,7 @@ class TaskHandle(Generic[P, R]):
             run_at=wishes.get("run_at"),
             delay=duration(wishes["run_after"], "run_after") if "run_after" in wishes else timedelta(0),
             key=wishes.get("key"),
+            expires=duration(wishes["expires"], "expires") if "expires" in wishes else task.expires,
         )
         return [pattern.like(job_id, payload) for job_id, payload in zip(ids, payloads, strict=True)]
 
@@ -114,8 +117,9 @@ def make_task(handler: Callable[..., Any], policies: Policies) -> Task:
         handler = handler.task.handler
     check_handler(handler)
     given: dict[str, Any] = dict(policies)
-    if "timeout" in given:
-        given["timeout"] = duration(given["timeout"], "timeout")
+    for length in ("timeout", "expires"):
+        if length in given:
+            given[length] = duration(given[length], length)
     if "priority" in given:
         given["priority"] = priority_of(given["priority"])
     if "name" not in given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -28,6 +28,13 @@ def test_enqueue_prints_the_id_and_the_state(url: str) -> None:
     (job,) = jobs_at(url)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{job.id} ready\n", "")
     assert (job.task, job.queue, job.state) == ("greet", "default", JobState.READY)
+
+
+def test_a_job_may_be_given_an_expiry(sqlite_url: str) -> None:
+    job = enqueued(sqlite_url, "greet", "--expires", "1h")
+
+    assert job.expires_at == job.run_at + timedelta(hours=1)
+    assert_refused(in_process("enqueue", "greet", "--expires", "never", "--url", sqlite_url))
 
 
 def test_programs_are_told_in_json(sqlite_url: str) -> None:

@@ -41,6 +41,9 @@ INDEX = {
     "settle_again": "jobs_pkey",
     "promote": "jobs_due",
     "next_due": "jobs_due",
+    "next_expiry": "jobs_expiring",
+    "lock_expired": "jobs_expiring",
+    "misranked": "jobs_ready",
     "held": "jobs_held",
     "lock_held": "jobs_held",
     "lock_live": "jobs_pkey",
@@ -203,6 +206,27 @@ def test_postgres_takes_what_comes_first_without_sorting_all(flooded_postgres: s
 
     assert f"Index Scan using {INDEX[name]}" in plan, plan
     assert "Sort" not in plan, plan
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("name", ["claim", "claim of known tasks"])
+def test_postgres_walks_the_queue_in_order_though_many_tasks_are_paused(
+    flooded_postgres: str, name: str, mode: str
+) -> None:
+    with psycopg.connect(flooded_postgres, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO mainspring.pauses SELECT 'task', 'task_' || n, 'ada', NULL, now() "
+            "FROM generate_series(1, 1000) AS n ON CONFLICT DO NOTHING"
+        )
+        connection.execute("ANALYZE mainspring.pauses")
+        try:
+            plan = postgres_plan(flooded_postgres, name, mode)
+        finally:
+            connection.execute("TRUNCATE mainspring.pauses")
+
+    assert "Index Scan using jobs_ready" in plan, plan
+    assert "Sort" not in plan, plan
+    assert "hashed SubPlan" in plan, plan  # looked up for each row, not walked
 
 
 @pytest.mark.parametrize("name", ["settle_done", "settle_again"])

@@ -50,6 +50,7 @@ class ReferenceStore:
         if not self._alive(session):
             return []
         ready = [job for job in self.jobs.values() if job.state is JobState.READY and job.queue == queue]
+        ready = [job for job in ready if not self._expired(job)]
         if tasks is not None:
             ready = [job for job in ready if job.task in tasks]
         ready.sort(key=lambda job: self.ranks[job.id])
@@ -118,6 +119,7 @@ class ReferenceStore:
                 self.past[job_id].append(self._last_attempt(job))
             # A finished job shows its last attempt's session; one that waits has none.
             self._put(job, finished_at=None, outcome=None, result=None, session=None, started_at=None, progress=None)
+            self._put(self.jobs[job_id], expires_at=None)
             self._move(self.jobs[job_id], settlement)
 
     def promote(self) -> int:
@@ -125,6 +127,13 @@ class ReferenceStore:
         for job in due:
             self._put(job, state=JobState.READY)
         return len(due)
+
+    def expire(self) -> int:
+        waiting = [job for job in self.jobs.values() if not job.state.final and job.state is not JobState.RUNNING]
+        expired = [job for job in waiting if self._expired(job)]
+        for job in expired:
+            self._apply(lifecycle.expire(job))
+        return len(expired)
 
     def reap(self) -> int:
         dead = [session for session in self.leases if not self._alive(session)]
@@ -161,6 +170,7 @@ class ReferenceStore:
         self.jobs[new.id] = Job(
             new.id, new.task, new.queue, new.payload, new.priority, state, due, now, new.key,
             0, 0, 0, None, None, None, None, None, None, None, None, None, new.schedule, new.tick,
+            None if new.expires is None else due + new.expires,
         )  # fmt: skip
         self.ranks[new.id] = _rank(new.priority, due) + position
         self.past[new.id] = []
@@ -251,12 +261,15 @@ class ReferenceStore:
         job = self.jobs.get(job_id)
         return job is not None and job.state is JobState.RUNNING and job.fence == fence
 
+    def _expired(self, job: Job) -> bool:
+        return job.expires_at is not None and job.expires_at <= self._clock.now()
+
     def _alive(self, session: UUID) -> bool:
         return session in self.leases and self.leases[session][1] > self._clock.now()
 
 
 def _rank(priority: int, due: datetime) -> int:
-    return ((100 - priority) << 53) + microseconds(due)
+    return ((101 - priority) << 53) + microseconds(due)
 
 
 def _error(settlement: Settlement) -> str | None:

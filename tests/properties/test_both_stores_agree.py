@@ -64,6 +64,7 @@ requests = st.fixed_dictionaries(
         "priority": st.sampled_from([1, 5, 20]),
         "key": st.sampled_from([None, None, "a", "b"]),
         "delay": st.sampled_from([0, 0, 4, 30]).map(lambda seconds: timedelta(seconds=seconds)),
+        "expires": st.sampled_from([None, None, 3, 20]).map(lambda seconds: seconds and timedelta(seconds=seconds)),
     }
 )
 
@@ -192,6 +193,10 @@ class Agreement(RuleBasedStateMachine):
     @rule()
     def promote(self) -> None:
         self.all_say(lambda store: store.promote().count, self.reference.promote())
+
+    @rule()
+    def expire(self) -> None:
+        self.all_say(lambda store: store.expire().count, self.reference.expire())
 
     @rule()
     def reap(self) -> None:

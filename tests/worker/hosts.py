@@ -72,7 +72,18 @@ def held_job(handler: Callable[[], Any], **policies: Any) -> Held:
         session=uuid4(),
         started_at=now,
         **dict.fromkeys(
-            ("wish", "reason", "error", "finished_at", "outcome", "result", "progress", "schedule", "tick")
+            (
+                "wish",
+                "reason",
+                "error",
+                "finished_at",
+                "outcome",
+                "result",
+                "progress",
+                "schedule",
+                "tick",
+                "expires_at",
+            )
         ),
     )
     return Held(job, Task(name="work", handler=handler, **policies))

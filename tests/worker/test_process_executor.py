@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from mainspring.clock import SystemClock
 from mainspring.errors import CancelRequested, PauseRequested, WorkerStopped
 from mainspring.handler import context_of
 from mainspring.model.outcome import Cancelled, Outcome, Paused, Returned, Succeeded, TimedOut
@@ -334,3 +335,16 @@ def test_a_process_that_can_not_be_killed_is_no_longer_waited_for(
         assert executor.room == 2
         executor.put(others)
         assert all(isinstance(host.outcome(other), Succeeded) for other in others)
+
+
+def test_a_job_that_expired_while_its_process_got_ready_goes_back_unstarted(
+    executor: ProcessExecutor, host: Host, hold: Callable[..., Held]
+) -> None:
+    """It is the child that looks, after the import of the handler, which may take long."""
+    late, in_time = hold(process_tasks.pid), hold(process_tasks.pid)
+    late.start_by, in_time.start_by = SystemClock().steady() - 1, SystemClock().steady() + 1_000
+
+    executor.put([late, in_time])
+
+    assert host.outcome(late) == Returned()
+    assert isinstance(host.outcome(in_time), Succeeded)

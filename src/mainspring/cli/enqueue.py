@@ -40,6 +40,10 @@ RunAt = Annotated[
 Key = Annotated[
     str | None, typer.Option("--key", metavar="KEY", help="At most one unfinished job has this key; it stands for all.")
 ]
+Expires = Annotated[
+    str | None,
+    typer.Option("--expires", metavar="LENGTH", help="How long after its due time it may still start, as in 1h."),
+]
 
 
 def enqueue(  # noqa: PLR0913 - one parameter for each option
@@ -52,6 +56,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     run_after: RunAfter = None,
     run_at: RunAt = None,
     key: Key = None,
+    expires: Expires = None,
     app: AppName = None,
     url: AppUrl = None,
     as_json: AsJson = False,
@@ -73,6 +78,8 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
         wishes["run_at"] = instant(run_at, "--run-at")
     if key is not None:
         wishes["key"] = key
+    if expires is not None:
+        wishes["expires"] = length(expires, "--expires")
     with closing(app_or_sender(app, url)) as sender:
         job = sender.enqueue(task, by_position, by_name, **wishes).refresh()
     if as_json:

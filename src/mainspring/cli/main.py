@@ -21,8 +21,10 @@ from mainspring.cli.group import MISTAKE, Group
 from mainspring.cli.jobs.commands import jobs
 from mainspring.cli.migrate import migrate
 from mainspring.cli.output import complain, say
+from mainspring.cli.queues.commands import queues
 from mainspring.cli.scheduler import scheduler
 from mainspring.cli.schedules.commands import schedules
+from mainspring.cli.tasks.commands import tasks
 from mainspring.cli.worker import up, worker
 from mainspring.cli.workers import workers
 from mainspring.errors import DeadGroupNotFound, JobNotFound, MainspringError, ScheduleNotFound
@@ -30,7 +32,20 @@ from mainspring.errors import DeadGroupNotFound, JobNotFound, MainspringError, S
 NOT_FOUND = 1
 INTERRUPTED = 130
 
-_ORDER = ("up", "worker", "scheduler", "enqueue", "jobs", "dead", "schedules", "workers", "migrate", "doctor")
+_ORDER = (
+    "up",
+    "worker",
+    "scheduler",
+    "enqueue",
+    "jobs",
+    "dead",
+    "schedules",
+    "queues",
+    "tasks",
+    "workers",
+    "migrate",
+    "doctor",
+)
 
 
 class Commands(Group):
@@ -70,6 +85,8 @@ app.command(rich_help_panel="Jobs")(enqueue)
 app.add_typer(jobs, name="jobs", rich_help_panel="Jobs")
 app.add_typer(dead, name="dead", rich_help_panel="Jobs")
 app.add_typer(schedules, name="schedules", rich_help_panel="Jobs")
+app.add_typer(queues, name="queues", rich_help_panel="Jobs")
+app.add_typer(tasks, name="tasks", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(workers)
 app.command(rich_help_panel="Database")(migrate)
 app.command(rich_help_panel="Database")(doctor)

@@ -81,6 +81,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     schedule: str | None = None  # the one that makes this job
     tick: datetime | None = None  # of that schedule
+    expires: timedelta | None = None  # how long after its due time it may start
 
     def __post_init__(self) -> None:
         _check_own(self.id, self.payload)
@@ -95,6 +96,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             duration(self.delay, "delay")
         if self.key is not None:
             _check_key(self.key)
+        if self.expires is not None:
+            check_expires(self.expires)
 
     def like(self, job_id: UUID, payload: str) -> NewJob:
         """Return a job that has only an id and a payload of its own; what it shares with this one is checked already.
@@ -134,6 +137,7 @@ class Job(msgspec.Struct, frozen=True):
     progress: str | None  # how far it said last that it is, as JSON
     schedule: str | None  # the one that made it
     tick: datetime | None  # the nominal time for which it was made
+    expires_at: datetime | None  # when it may not start any more
     holds: tuple[str, ...] | None = None  # the limits of which it has a slot, once it may start
     waits_for: str | None = None  # the limit for which it is blocked
 
@@ -184,6 +188,12 @@ def priority_of(value: int | str, name: str = "priority") -> int:
         return Priority[value.upper()]
     check_priority(value, name)
     return value
+
+
+def check_expires(expires: timedelta) -> None:
+    """Refuse a length of time within which nothing could start."""
+    if duration(expires, "expires") == timedelta(0):
+        raise InvalidValue("expected expires to be longer than 0; leave it out for a job that may start at any time")
 
 
 def _check_own(job_id: UUID, payload: str) -> None:

@@ -176,6 +176,13 @@ def resume(job: Job, now: datetime) -> Settlement | Asked | None:
     return _ask(job, None, None) if job.wish is Wish.PAUSE else None
 
 
+def expire(job: Job) -> Settlement:
+    """Return how *job*, which waits, ends because the time by which it should have started has passed."""
+    assert job.expires_at is not None
+    by = job.expires_at.isoformat(timespec="seconds")
+    return _move(job, EXPIRED, reason=f"it had not started{' again' if job.attempt else ''} by {by}")
+
+
 def replay(job: Job, reason: str | None = None) -> Settlement | None:
     """Return how a finished *job* lives again, with fresh counters and the same fence; None if it can't."""
     if not job.state.final or READY not in MOVES[job.state]:

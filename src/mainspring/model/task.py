@@ -16,7 +16,7 @@ import msgspec
 from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskNotFound
 from mainspring.model.annotations import hints
 from mainspring.model.duration import duration
-from mainspring.model.job import Priority, check_name, check_priority
+from mainspring.model.job import Priority, check_expires, check_name, check_priority
 from mainspring.model.limits import Limit, Want
 from mainspring.model.payload import convert, decode_call, encode_call
 from mainspring.model.retry import Retry
@@ -50,6 +50,7 @@ class Task:
     priority: int = Priority.NORMAL
     retry: Retry = field(default_factory=Retry)
     timeout: timedelta | None = None
+    expires: timedelta | None = None
     executor: Executor = Executor.THREAD
     context: str | None = None
     limits: Sequence[Limit] = ()
@@ -63,6 +64,8 @@ class Task:
         if self.timeout is not None and duration(self.timeout, "timeout") == timedelta(0):
             raise InvalidValue("expected timeout to be longer than 0; leave it out for none")
         _check_limits(self)
+        if self.expires is not None:
+            check_expires(self.expires)
 
     @functools.cached_property
     def result_type(self) -> Any:

@@ -1,4 +1,7 @@
-"""Promote: make jobs ready when their time has come. It sleeps until then, not for a fixed while."""
+"""Promote: make jobs ready when their time has come, and end those that have expired.
+
+It sleeps until then, not for a fixed while.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ _PAUSE_AFTER_ERROR = 0.5
 
 
 def promote(store: Store) -> float:
-    """Promote what is due, and return the seconds until there may be more."""
+    """Promote what is due, end what has expired, and return the seconds until there may be more."""
     try:
-        next_due = store.promote(ahead=AHEAD).next_due
+        looks = store.promote(ahead=AHEAD).next_due, store.expire().next_due
     except StoreError as error:
         log.warning("can't promote, trying on: %s", error)
         return _PAUSE_AFTER_ERROR
-    return POLL if next_due is None else min(POLL, next_due.total_seconds())
+    return min([POLL, *(look.total_seconds() for look in looks if look is not None)])

@@ -9,6 +9,7 @@ from mainspring.scheduler.alert import alert
 from mainspring.scheduler.fire import Firer
 from mainspring.scheduler.promote import promote
 from mainspring.scheduler.prune import RETENTION, Pruner
+from mainspring.scheduler.rank import rank
 from mainspring.scheduler.reap import reap
 from mainspring.scheduler.release import release
 from mainspring.service import Loop, close
@@ -25,6 +26,7 @@ class Scheduler:
         self._release = Loop("release", lambda: release(store))
         self._reap = Loop("reap", lambda: reap(store))
         self._alert = Loop("alert", lambda: alert(store))
+        self._rank = Loop("rank", lambda: rank(store))
         self._prune = Loop("prune", Pruner(store, retention))
 
     def start(self) -> None:
@@ -45,4 +47,4 @@ class Scheduler:
         close(self._loops(), timeout)
 
     def _loops(self) -> list[Loop]:
-        return [self._promote, self._fire, self._release, self._reap, self._alert, self._prune]
+        return [self._promote, self._fire, self._release, self._reap, self._alert, self._rank, self._prune]

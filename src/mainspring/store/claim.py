@@ -49,10 +49,10 @@ def claim(
     return [
         Job(
             job_id, task, queue, payload, priority, JobState.RUNNING, run_at, created_at, key, attempt, losses, fence,
-            session, started_at, None, reason, error, None, None, None, progress, schedule, tick,
+            session, started_at, None, reason, error, None, None, None, progress, schedule, tick, expires_at,
         )
         for (
             _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
-            started_at, reason, error, progress, schedule, tick,
+            started_at, reason, error, progress, schedule, tick, expires_at,
         ) in claimed
     ]  # fmt: skip

@@ -89,8 +89,8 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
 
 def topics_of(job: NewJob) -> tuple[str, ...]:
     """Return who should hear that *job* is stored."""
-    if job.run_at is not None:
-        return DUE, job.queue  # the database's clock says whether that time has come
+    if job.run_at is not None or job.expires is not None:
+        return DUE, job.queue  # the database's clock says whether that time has come, and when it is over
     return (DUE,) if job.delay else (job.queue,)
 
 

@@ -213,6 +213,7 @@ def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
         run_at=firing.starts_at(schedule, tick, now),
         schedule=schedule.id,
         tick=tick.at,
+        expires=definition.expires,
     )
 
 

@@ -20,6 +20,7 @@ from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.limits import Standing, Want
+from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
@@ -31,6 +32,13 @@ AHEAD = timedelta(milliseconds=50)
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     """How many jobs became ready, and how long until the next one is due: None when none waits."""
+
+    count: int
+    next_due: timedelta | None
+
+
+class Expired(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs have expired, and how long until the next one may: None when none can."""
 
     count: int
     next_due: timedelta | None
@@ -277,6 +285,17 @@ class Sweeps(Protocol):
         """Make up to *limit* jobs ready whose time has come, or comes within *ahead*, and say when to come back."""
         ...
 
+    def expire(self, limit: int = 1_000) -> Expired:
+        """End up to *limit* jobs that have not started in the time that they had, and say when to come back.
+
+        No claim takes them any more, ended or not.
+        """
+        ...
+
+    def rerank(self) -> int:
+        """Rank the jobs of queues anew whose ageing was changed, where that is not done yet; return how many queues."""
+        ...
+
     def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:
         """Make jobs of the ticks that are due, of up to *limit* schedules, and say when to come back.
 
@@ -364,6 +383,42 @@ class Schedules(Protocol):
         ...
 
 
+class Queues(Protocol):
+    """For whoever rules queues, fleet-wide."""
+
+    def pause_claims(self, wanted: NewPause) -> Pause:
+        """Let nobody claim from a queue, or claim jobs of a task, until `resume_claims`. What runs goes on.
+
+        Every claim that begins after this returned looks at it by itself, so no message can be lost.
+        """
+        ...
+
+    def resume_claims(self, kind: Pausable, name: str) -> bool:
+        """Take a pause back, and return whether there was one."""
+        ...
+
+    def pauses(self) -> list[Pause]:
+        """Return what is paused: queues first, by name."""
+        ...
+
+    def set_ageing(self, name: str, ageing: timedelta | None) -> None:
+        """Make each point of priority worth so much waiting time in a queue; None makes priority strict again.
+
+        Its unfinished jobs are ranked anew, in batches. What others enqueue at the very same time may be ranked as
+        before, until `rerank` finds it. When the caller dies half-way, `rerank` goes on.
+        """
+        ...
+
+    def queues(self) -> list[Queue]:
+        """Return the queues of which there is something to tell, by name.
+
+        They have unfinished jobs, are paused, have ageing on, or are served by a worker that is alive.
+
+        It counts rows: not for a hot path.
+        """
+        ...
+
+
 class Inspects(Protocol):
     """For whoever wants to know."""
 
@@ -415,6 +470,7 @@ class Store(
     DeadLetters,
     Sweeps,
     Schedules,
+    Queues,
     Inspects,
     Wakes,
     Protocol,

@@ -15,6 +15,7 @@ from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.model.limits import Want
+from mainspring.model.queue import Pausable
 from mainspring.model.schedule import Definition, NewSchedule, Origin, Schedule
 from mainspring.model.tick import Tick, Verdict
 from mainspring.store.database import Row
@@ -29,6 +30,7 @@ _WISHES: Mapping[str, Wish] = {wish.value: wish for wish in Wish}
 
 _VERDICTS: Mapping[str, Verdict] = {verdict.value: verdict for verdict in Verdict}
 _ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
+_PAUSABLES: Mapping[str, Pausable] = {kind.value: kind for kind in Pausable}
 _definition = msgspec.json.Decoder(Definition)
 _names = msgspec.json.Decoder(tuple[str, ...])
 
@@ -36,6 +38,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     "state": lambda column: [_STATES.get(value) for value in column],
     "wish": lambda column: [_WISHES.get(value) for value in column],
     "verdict": lambda column: [_VERDICTS[value] for value in column],
+    "kind": lambda column: [_PAUSABLES[value] for value in column],
     "origin": lambda column: [_ORIGINS[value] for value in column],
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
     "holds": lambda column: [None if value is None else _names.decode(value) for value in column],
@@ -45,7 +48,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
 INSTANTS = (
     *("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at", "until", "tick"),
     *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at", "first_at", "last_at"),
-    "full_at",
+    *("full_at", "paused_at", "expires_at"),
 )
 """Columns that hold an instant, in any query."""
 
@@ -102,7 +105,7 @@ def new_jobs(jobs: Iterable[NewJob]) -> str:
             job.key,
             _instant(job.run_at),
             job.delay // MICROSECOND if job.delay else 0,
-            *((job.schedule, _instant(job.tick)) if job.schedule else ()),
+            *((job.schedule, _instant(job.tick), _microseconds(job.expires)) if job.schedule or job.expires else ()),
         )
         for job in jobs
     )

@@ -14,6 +14,7 @@ from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.limits import Standing, Want
+from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
@@ -27,6 +28,7 @@ from mainspring.store import (
     inspect,
     journal,
     migrate,
+    queues,
     schedules,
     sessions,
     settle,
@@ -34,7 +36,7 @@ from mainspring.store import (
     transaction,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
+from mainspring.store.protocol import Expired, Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
 
 
 class SqlStore:
@@ -123,6 +125,12 @@ class SqlStore:
     def promote(self, limit: int = 1_000, ahead: timedelta = timedelta(0)) -> Promoted:
         return sweep.promote(self._db, limit, ahead)
 
+    def expire(self, limit: int = 1_000) -> Expired:
+        return sweep.expire(self._db, limit)
+
+    def rerank(self) -> int:
+        return queues.rerank(self._db)
+
     def fire(self, node: str, new_ids: Callable[[int], list[UUID]], limit: int = 1_000) -> Fired:
         return fire.fire(self._db, node, new_ids, limit)
 
@@ -164,6 +172,21 @@ class SqlStore:
 
     def ticks(self, schedule_id: str, before: datetime | None = None, limit: int = 50) -> list[TickRecord]:
         return schedules.ticks(self._db, schedule_id, before, limit)
+
+    def pause_claims(self, wanted: NewPause) -> Pause:
+        return queues.pause(self._db, wanted)
+
+    def resume_claims(self, kind: Pausable, name: str) -> bool:
+        return queues.resume(self._db, kind, name)
+
+    def pauses(self) -> list[Pause]:
+        return queues.pauses(self._db)
+
+    def set_ageing(self, name: str, ageing: timedelta | None) -> None:
+        queues.set_ageing(self._db, name, ageing)
+
+    def queues(self) -> list[Queue]:
+        return queues.queues(self._db)
 
     def get(self, ids: Collection[UUID]) -> dict[UUID, Job]:
         return inspect.get(self._db, ids)

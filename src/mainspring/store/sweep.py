@@ -1,4 +1,4 @@
-"""Sweeps: promote, release, reap and prune. Any number of nodes may run each at the same time."""
+"""Sweeps: promote, expire, release, reap and prune. Any number of nodes may run each at the same time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.store.database import Database, Row, Runner
-from mainspring.store.protocol import Promoted, Released
+from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
@@ -25,6 +25,22 @@ def promote(db: Database, limit: int, ahead: timedelta) -> Promoted:
     queues = [queue for (queue,) in db.run("promote", limit=max(0, limit), ahead=ahead)]
     db.wake(set(queues))
     return Promoted(count=len(queues), next_due=next_look(db.read("next_due"), ahead, found=bool(queues)))
+
+
+def expire(db: Database, limit: int) -> Expired:
+    """See `protocol.Sweeps.expire`."""
+    waits, count = db.read("next_expiry"), 0
+    if waits and waits[0][0] <= 0:
+        count, topics = db.transact(lambda tx: _expire(tx, max(0, limit)))
+        db.wake(topics)
+        waits = db.read("next_expiry")
+    return Expired(count=count, next_due=next_look(waits, found=bool(count)))
+
+
+def _expire(tx: Runner, limit: int) -> tuple[int, set[str]]:
+    expired = [to_job(row) for row in tx.run("lock_expired", limit=limit)]
+    settled, topics = apply(tx, [lifecycle.expire(job) for job in expired])
+    return len(settled), topics
 
 
 def next_look(waits: Sequence[Row], ahead: timedelta = timedelta(0), *, found: bool) -> timedelta | None:

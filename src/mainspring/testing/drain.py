@@ -73,7 +73,7 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
         while store.fire(_NAME, app.client.new_ids).schedules:
             pass
         store.find_overdue()
-        while store.promote().count:
+        while store.promote().count or store.expire().count:
             pass
         for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):
             while jobs := store.claim(session, queue, 1, [task.name for task in app.tasks]):

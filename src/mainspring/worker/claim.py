@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mainspring.clock import Clock
 from mainspring.errors import StoreError, StoreGone
+from mainspring.model.job import Job
 from mainspring.model.lifecycle import MAX_LOSSES
 from mainspring.model.task import Task
 from mainspring.service import Loop
@@ -114,7 +115,7 @@ class Claimer:
         jobs = self._store.claim(session, queue, limit, self._lane.tasks, self._ahead())
         self._lane.pace.claim_took(self._clock.steady() - begun)
         self._queues.got(queue, limit, len(jobs))
-        taken = [Held(job, self._lane.tasks[job.task]) for job in jobs]
+        taken = [Held(job, self._lane.tasks[job.task], _start_by(job, begun)) for job in jobs]
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
         taken = self._admit(taken)
@@ -170,3 +171,14 @@ class Claimer:
             taken_back = self._lane.executor.take_back()
             self._put -= len(taken_back)
         self._give_back(taken_back)
+
+
+def _start_by(job: Job, claiming: float) -> float | None:
+    """Return until when *job* may start, on the steady clock, if it expires.
+
+    Counted from before the claim was sent, at *claiming*: rather a moment too early than too late.
+    """
+    if job.expires_at is None:
+        return None
+    assert job.started_at is not None
+    return claiming + (job.expires_at - job.started_at).total_seconds()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from asyncio import CancelledError
 from typing import Any
 
+from mainspring.clock import SystemClock
 from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, Stop, TimeExpired, WorkerStopped
+from mainspring.model.job import Job
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
@@ -23,6 +25,15 @@ from mainspring.model.retry import leaves
 from mainspring.model.task import Task
 from mainspring.worker.context import Context
 from mainspring.worker.failure import failure_of
+
+
+def check_in_time(job: Job, start_by: float | None) -> None:
+    """Raise if *job*, which is about to start, should have done so before *start_by* on the steady clock.
+
+    It goes back to its queue: whether it has expired is for the database's clock to say.
+    """
+    if start_by is not None and SystemClock().steady() >= start_by:
+        raise WorkerStopped(f"job {job.id} could not start before it expired")
 
 
 def call(task: Task, payload: str, context: Context | None) -> Any:

@@ -15,14 +15,15 @@ class Held:
 
     `stop` is why its attempt should end before the handler returns; None while it may go on. It is set by the
     heartbeat, the watch and the drain, and read by the handler's context. While its attempt is `frozen`, it stands
-    still, and waiting for its end is in vain.
+    still, and waiting for its end is in vain. It must start before `start_by` on the steady clock, if that is told.
     """
 
-    __slots__ = ("frozen", "interrupt", "job", "settled", "stop", "succeeded", "task")
+    __slots__ = ("frozen", "interrupt", "job", "settled", "start_by", "stop", "succeeded", "task")
 
-    def __init__(self, job: Job, task: Task) -> None:
+    def __init__(self, job: Job, task: Task, start_by: float | None = None) -> None:
         self.job = job
         self.task = task
+        self.start_by = start_by
         self.stop: BaseException | None = None
         self.settled = False
         self.succeeded = False  # by a transaction, which settles the job before its handler ends

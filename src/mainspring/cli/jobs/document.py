@@ -26,6 +26,7 @@ def job_document(job: Job) -> dict[str, object]:
         "kwargs": call.kwargs,
         "created_at": _instant(job.created_at),
         "run_at": _instant(job.run_at),
+        "expires_at": _instant(job.expires_at),
         "started_at": _instant(job.started_at),
         "finished_at": _instant(job.finished_at),
         "attempt": job.attempt,

@@ -84,6 +84,8 @@ def _facts(job: Job, names: Mapping[UUID, str], now: datetime) -> Iterator[tuple
     yield "Enqueued", f"{local(job.created_at)} ({ago(job.created_at, now)})"
     if not job.state.final and job.started_at is None:
         yield "Due", f"{local(job.run_at)} ({until(job.run_at, now)})"
+        if job.expires_at is not None:
+            yield "Expires", f"{local(job.expires_at)} ({until(job.expires_at, now)})"
     if job.started_at is not None:
         yield "Started", f"{local(job.started_at)} ({ago(job.started_at, now)})"
     if job.finished_at is not None:

@@ -19,10 +19,7 @@ _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
     **dict.fromkeys(("id", "job_id", "session"), lambda column: msgspec.convert(column, list[UUID | None])),
     **dict.fromkeys(INSTANTS, distinct(moment)),
-    **dict.fromkeys(
-        ("lease", "success_in", "gap"),
-        lambda column: [None if length is None else length * MICROSECOND for length in column],
-    ),
+    **dict.fromkeys(("lease", "success_in", "ageing", "was", "gap"), distinct(lambda length: length * MICROSECOND)),
     **dict.fromkeys(
         ("alive", "paused", "awaits", "overdue", "waiting"), lambda column: [bool(value) for value in column]
     ),

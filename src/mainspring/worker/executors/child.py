@@ -33,7 +33,7 @@ from mainspring.model.task import Task
 from mainspring.store import Store, open_store
 from mainspring.worker.attempt import RecordingAttempt
 from mainspring.worker.context import Context
-from mainspring.worker.execute import call, ending, success
+from mainspring.worker.execute import call, check_in_time, ending, success
 from mainspring.worker.executors.messages import (
     Begin,
     Begun,
@@ -132,6 +132,7 @@ class Child:
         try:
             self._stopper.open()
             task = self._task(order)
+            check_in_time(order.job, order.start_by)  # here, because to import the handler may take long
             self.send(Begun())
             outcome = success(task, self._call(task, order))
             self._stopper.shut()

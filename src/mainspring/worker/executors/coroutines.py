@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from mainspring.model.outcome import Outcome
-from mainspring.worker.execute import call, ending, success, untold
+from mainspring.worker.execute import call, check_in_time, ending, success, untold
 from mainspring.worker.executors.executor import Host
 from mainspring.worker.held import Held
 
@@ -136,6 +136,7 @@ class CoroutineExecutor:
             held.check()
             if held.job.losses:
                 await asyncio.to_thread(self._host.charge, held)
+            check_in_time(held.job, held.start_by)
             result = await call(task, held.job.payload, self._host.context(held) if task.context else None)
         except asyncio.CancelledError as error:
             return ending(task, held.stop or (asked[-1] if asked else error), held.stop)

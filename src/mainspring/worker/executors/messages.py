@@ -44,6 +44,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     handler: Reference
     context: str | None
     timeout: timedelta | None
+    start_by: float | None  # on the steady clock, which is the same here and there
     retry_on: list[Reference]
     retry_never: list[Reference]
 

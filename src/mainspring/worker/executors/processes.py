@@ -336,6 +336,7 @@ def _order(held: Held) -> Begin:
         handler=handler_reference(task),
         context=task.context,
         timeout=task.timeout,
+        start_by=held.start_by,
         # A class that another process can't find, no handler can raise there.
         retry_on=[found for kind in task.retry.on if (found := reference_to(kind)) is not None],
         retry_never=[found for kind in task.retry.never if (found := reference_to(kind)) is not None],

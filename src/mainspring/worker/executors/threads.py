@@ -16,7 +16,7 @@ from typing import Any
 from mainspring.clock import Clock
 from mainspring.model.outcome import Outcome
 from mainspring.worker.context import Context
-from mainspring.worker.execute import call, ending, success, untold
+from mainspring.worker.execute import call, check_in_time, ending, success, untold
 from mainspring.worker.executors.executor import Host, take_all
 from mainspring.worker.executors.interruption import Interruption
 from mainspring.worker.held import Held
@@ -142,6 +142,7 @@ class ThreadExecutor:
         try:
             held.check()
             self._host.charge(held)
+            check_in_time(held.job, held.start_by)
             context = self._host.context(held) if task.context else None
             if task.timeout is None:
                 result = self._untouched.copy().run(call, task, held.job.payload, context)

@@ -33,6 +33,7 @@ CREATE TABLE mainspring.jobs (
     progress   text,
     schedule   text,
     tick       timestamptz,
+    expires_at timestamptz,
     holds      text,
     waits_for  text,
     CHECK ((state = 'running') = (session IS NOT NULL)),
@@ -54,6 +55,7 @@ CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
 CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
+CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL AND state <> 'running';
 
 -- Finished jobs, one partition a day of finishing: retention drops a partition instead of deleting rows.
 CREATE TABLE mainspring.jobs_done (
@@ -80,6 +82,7 @@ CREATE TABLE mainspring.jobs_done (
     schedule    text,
     tick        timestamptz,
     fingerprint text COLLATE "C",  -- of a failed job: which dead letters have one cause
+    expires_at  timestamptz,
     PRIMARY KEY (id, finished_at),
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))

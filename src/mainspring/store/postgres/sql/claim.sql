@@ -12,6 +12,7 @@ holder AS MATERIALIZED (
     SELECT sessions.id
     FROM mainspring.sessions, clock
     WHERE sessions.id = :session AND lease_until > now
+      AND NOT EXISTS (SELECT FROM mainspring.pauses WHERE kind = 'queue' AND name = :queue)
     FOR KEY SHARE OF sessions
 ),
 picked AS MATERIALIZED (
@@ -20,6 +21,8 @@ picked AS MATERIALIZED (
     WHERE state = 'ready' AND queue = :queue AND EXISTS (SELECT FROM holder)
       AND CASE WHEN run_at > (SELECT now + CAST(:ahead AS interval) FROM clock)
                     AND run_at <= (SELECT now + CAST(:beyond AS interval) FROM clock) THEN 0
+               WHEN expires_at <= (SELECT now FROM clock) THEN 0
+               WHEN task IN (SELECT name FROM mainspring.pauses WHERE kind = 'task') THEN 0
                WHEN CAST(:tasks AS json) IS NULL THEN 1
                WHEN task IN (SELECT json_array_elements_text(CAST(:tasks AS json))) THEN 1 ELSE 0 END <> 0
     ORDER BY rank

@@ -53,7 +53,7 @@ kept AS (
 INSERT INTO mainspring.jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error,
     schedule, tick)
-SELECT id, task, queue, coalesce(new_payload, payload), priority, ((100 - priority)::bigint << 53) + due_us, new_state,
+SELECT id, task, queue, coalesce(new_payload, payload), priority, due_us + {precedence}, new_state,
        timestamptz 'epoch' + due_us * interval '1 microsecond', created_at, key, new_attempt, new_losses,
        fence, new_reason, error, schedule, tick
 FROM gone

@@ -2,11 +2,11 @@
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
-CAST(NULL AS text) AS result, progress, schedule, tick, holds, waits_for
+CAST(NULL AS text) AS result, progress, schedule, tick, expires_at, holds, waits_for
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick,
+CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
 CAST(NULL AS text) AS holds, CAST(NULL AS text) AS waits_for
 
 -- name: dead
@@ -18,7 +18,7 @@ WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
 -- for the rest of the time if it was promoted ahead.
 -- name: claimed
 rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, now AS started_at, reason, error,
-progress, schedule, tick
+progress, schedule, tick, expires_at
 
 -- A statement reads the clock once, so that all its rows agree. Tests pass a time of their own as :now.
 -- name: clock
@@ -37,27 +37,41 @@ given AS MATERIALIZED (
 -- name: told
 (SELECT settlements FROM given) -> CAST(job.id AS text)
 
--- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
--- jobs enqueued together, which are due in the same microsecond, keep their order.
+-- Rank is the place in the queue: due time and precedence, which is strict by priority, or, where the queue has ageing
+-- on, so much waiting time for each point of priority. The position in the batch is added so that jobs enqueued together,
+-- which are due in the same microsecond, keep their order.
 -- name: insert_jobs
 WITH {clock},
 asked AS MATERIALIZED (
     SELECT CAST(fields ->> 0 AS uuid) AS id, fields ->> 1 AS task, fields ->> 2 AS queue, fields ->> 3 AS payload,
            CAST(fields ->> 4 AS smallint) AS priority, fields ->> 5 AS key,
            coalesce(CAST(fields ->> 6 AS bigint), now_us + CAST(fields ->> 7 AS bigint)) AS due_us,
-           :first + position AS position, fields ->> 8 AS schedule, CAST(fields ->> 9 AS bigint) AS tick_us
+           :first + position AS position, fields ->> 8 AS schedule, CAST(fields ->> 9 AS bigint) AS tick_us,
+           CAST(fields ->> 10 AS bigint) AS expires_us
     FROM clock, jsonb_array_elements(CAST(:jobs AS jsonb)) WITH ORDINALITY AS job (fields, position)
 )
-INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick)
+INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
+                       expires_at)
 SELECT id, task, queue, payload, priority,
-       ((100 - priority)::bigint << 53) + due_us + position,
+       due_us + {precedence} + position,
        CASE WHEN due_us <= now_us THEN 'ready' ELSE 'scheduled' END,
        timestamptz 'epoch' + due_us * interval '1 microsecond',
        now,
        key,
        schedule,
-       timestamptz 'epoch' + tick_us * interval '1 microsecond'
+       timestamptz 'epoch' + tick_us * interval '1 microsecond',
+       timestamptz 'epoch' + (due_us + expires_us) * interval '1 microsecond'
 FROM asked, clock
+
+-- Strict ones are 2^53 or more, which no due time reaches: so a rank says by itself which kind it is.
+-- name: precedence
+coalesce((SELECT -priority * {ageing_us} FROM mainspring.queues WHERE name = queue), {strictly})
+
+-- name: strictly
+(CAST(101 - priority AS bigint) << 53)
+
+-- name: ageing_us
+CAST(extract(epoch FROM ageing) * 1000000 AS bigint)
 
 -- An id that is not a UUID has another name, by which it is left as it is.
 -- name: schedule

@@ -19,16 +19,16 @@ gone AS (
       AND job.fence = CAST({told} ->> 0 AS bigint)
     RETURNING job.id, job.task, job.queue, job.payload, job.priority, ending.state, job.run_at, job.created_at,
               job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at, job.reason, job.error,
-              ending.outcome, {told} AS told, job.progress, job.schedule, job.tick
+              ending.outcome, {told} AS told, job.progress, job.schedule, job.tick, job.expires_at
 ),
 kept AS (
     INSERT INTO mainspring.jobs_done (
         id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
         session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick,
-        fingerprint)
+        expires_at, fingerprint)
     SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
            session, started_at, coalesce(told ->> 3, reason), coalesce(told ->> 2, error), now, outcome, told ->> 1,
-           progress, schedule, tick, CASE WHEN state = 'failed' THEN told ->> 4 END
+           progress, schedule, tick, expires_at, CASE WHEN state = 'failed' THEN told ->> 4 END
     FROM gone, clock
     RETURNING id
 )
@@ -62,7 +62,7 @@ moved AS (
         error = coalesce({told} ->> 6, job.error),
         -- What a person said stays until a person says something else.
         reason = coalesce({told} ->> 7, CASE WHEN {told} ->> 5 IS NOT NULL THEN job.reason END),
-        rank = coalesce(((100 - job.priority)::bigint << 53) + now_us + CAST({told} ->> 8 AS bigint), job.rank),
+        rank = coalesce(now_us + CAST({told} ->> 8 AS bigint) + {precedence}, job.rank),
         run_at = coalesce(now + CAST({told} ->> 8 AS bigint) * interval '1 microsecond', job.run_at),
         session = NULL,
         started_at = NULL,

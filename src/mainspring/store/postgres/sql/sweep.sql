@@ -22,6 +22,28 @@ WHERE state IN ('scheduled', 'retrying')
 ORDER BY run_at
 LIMIT 1;
 
+-- name: next_expiry
+WITH {clock}
+SELECT (extract(epoch FROM expires_at - now) * 1000000)::bigint AS wait_us
+FROM mainspring.jobs, clock
+WHERE expires_at IS NOT NULL AND state <> 'running'
+ORDER BY expires_at
+LIMIT 1;
+
+-- The limit is hidden from the planner, as in promote.
+-- name: lock_expired
+WITH {clock},
+expired AS MATERIALIZED (
+    SELECT {live}
+    FROM mainspring.jobs
+    WHERE state <> 'running' AND expires_at <= (SELECT now FROM clock)
+    ORDER BY expires_at
+    LIMIT (SELECT CAST(:limit AS bigint))
+    FOR UPDATE SKIP LOCKED
+)
+SELECT *
+FROM expired;
+
 -- name: dead_sessions
 WITH {clock}
 SELECT id

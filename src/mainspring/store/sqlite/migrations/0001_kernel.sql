@@ -34,6 +34,7 @@ CREATE TABLE mainspring_jobs (
     progress   TEXT,
     schedule   TEXT,
     tick       INTEGER,
+    expires_at INTEGER,
     holds      TEXT,
     waits_for  TEXT,
     CHECK ((state = 'running') = (session IS NOT NULL)),
@@ -49,6 +50,8 @@ CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'ru
 CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedule IS NOT NULL;
 CREATE INDEX mainspring_jobs_waiting ON mainspring_jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
+CREATE INDEX mainspring_jobs_expiring ON mainspring_jobs (expires_at)
+    WHERE expires_at IS NOT NULL AND state <> 'running';
 
 -- Finished jobs.
 CREATE TABLE mainspring_jobs_done (
@@ -75,6 +78,7 @@ CREATE TABLE mainspring_jobs_done (
     schedule    TEXT,
     tick        INTEGER,
     fingerprint TEXT,  -- of a failed job: which dead letters have one cause
+    expires_at  INTEGER,
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) STRICT;

@@ -35,7 +35,8 @@ WITH {decided}
 INSERT INTO mainspring_jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error,
     schedule, tick)
-SELECT done.id, task, queue, coalesce(decided.payload, done.payload), priority, ((100 - priority) << 53) + :now + decided.delay_us,
+SELECT done.id, task, queue, coalesce(decided.payload, done.payload), priority, 
+       {precedence} + :now + decided.delay_us,
        decided.state, :now + decided.delay_us, created_at, done.key, decided.attempt,
        decided.losses, done.fence, decided.reason, done.error, done.schedule, done.tick
 FROM decided CROSS JOIN mainspring_jobs_done AS done

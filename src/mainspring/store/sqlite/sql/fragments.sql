@@ -1,13 +1,13 @@
 -- Pieces that several queries share; {live} in a query stands for the piece of that name.
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick, holds,
-waits_for
+wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick,
+expires_at, holds, waits_for
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
-NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, NULL AS holds,
-NULL AS waits_for
+NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
+NULL AS holds, NULL AS waits_for
 
 -- Told which index to use: where the newest are asked for, it would rather walk all history from its end.
 -- name: dead
@@ -16,7 +16,10 @@ WHERE state = 'failed' AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL
 
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
+  AND (expires_at IS NULL OR expires_at > :now)
   AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
+  AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')
+  AND NOT EXISTS (SELECT 1 FROM mainspring_pauses WHERE kind = 'queue' AND name = :queue)
   AND EXISTS (
       SELECT 1 FROM mainspring_sessions
       WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease
@@ -45,27 +48,38 @@ told AS MATERIALIZED (
     FROM json_each(:settlements)
 )
 
--- Rank is the place in the queue: strict priority, then due time. The position in the batch is added so that
--- jobs enqueued together, which are due in the same microsecond, keep their order.
+-- Rank is the place in the queue: due time and precedence, which is strict by priority, or, where the queue has ageing
+-- on, so much waiting time for each point of priority. The position in the batch is added so that jobs enqueued together,
+-- which are due in the same microsecond, keep their order.
 -- name: insert_jobs
 WITH asked AS MATERIALIZED (
     SELECT value ->> 0 AS id, value ->> 1 AS task, value ->> 2 AS queue, value ->> 3 AS payload,
            value ->> 4 AS priority, value ->> 5 AS key,
            coalesce(value ->> 6, :now + (value ->> 7)) AS due_us,
-           :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick
+           :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick,
+           value ->> 10 AS expires_us
     FROM json_each(:jobs)
 )
-INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick)
+INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
+                             expires_at)
 SELECT id, task, queue, payload, priority,
-       ((100 - priority) << 53) + due_us + position,
+       due_us + {precedence} + position,
        CASE WHEN due_us <= :now THEN 'ready' ELSE 'scheduled' END,
        due_us,
        :now,
        key,
        schedule,
-       tick
+       tick,
+       due_us + expires_us
 FROM asked
 WHERE TRUE
+
+-- Strict ones are 2^53 or more, which no due time reaches: so a rank says by itself which kind it is.
+-- name: precedence
+coalesce((SELECT -priority * ageing FROM mainspring_queues WHERE name = queue), {strictly})
+
+-- name: strictly
+((101 - priority) << 53)
 
 -- An id that is not a UUID has another name, by which it is left as it is.
 -- name: schedule

@@ -12,11 +12,12 @@ FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
 
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-    session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick, fingerprint)
+    session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
+    fingerprint)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
        coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result,
-       job.progress, job.schedule, job.tick, settled.fingerprint
+       job.progress, job.schedule, job.tick, job.expires_at, settled.fingerprint
 FROM temp.mainspring_settled AS settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
 DELETE FROM mainspring_jobs
@@ -47,7 +48,7 @@ SET state = told.state,
     error = coalesce(told.error, mainspring_jobs.error),
     -- What a person said stays until a person says something else.
     reason = coalesce(told.reason, CASE WHEN told.outcome IS NOT NULL THEN mainspring_jobs.reason END),
-    rank = coalesce(((100 - priority) << 53) + :now + told.delay_us, rank),
+    rank = coalesce(:now + told.delay_us + {precedence}, rank),
     run_at = coalesce(:now + told.delay_us, run_at),
     session = NULL,
     started_at = NULL,

@@ -18,6 +18,20 @@ WHERE state IN ('scheduled', 'retrying')
 ORDER BY run_at
 LIMIT 1;
 
+-- name: next_expiry
+SELECT expires_at - :now AS wait_us
+FROM mainspring_jobs
+WHERE expires_at IS NOT NULL AND state <> 'running'
+ORDER BY expires_at
+LIMIT 1;
+
+-- name: lock_expired
+SELECT {live}
+FROM mainspring_jobs
+WHERE state <> 'running' AND expires_at <= :now
+ORDER BY expires_at
+LIMIT :limit;
+
 -- A lease that seems to end later than a whole lease from now was written before the machine rebooted.
 -- name: dead_sessions
 SELECT id

@@ -1,0 +1,65 @@
+-- Who says so last, and why, stands; it has been paused since the first said so.
+-- name: pause_claims
+INSERT INTO mainspring_pauses (kind, name, paused_by, reason, paused_at)
+VALUES (:kind, :name, :by, :reason, :now)
+ON CONFLICT (kind, name) DO UPDATE SET paused_by = excluded.paused_by, reason = excluded.reason
+RETURNING kind, name, paused_by, reason, paused_at;
+
+-- name: resume_claims
+DELETE FROM mainspring_pauses
+WHERE kind = :kind AND name = :name
+RETURNING kind, name;
+
+-- name: pauses
+SELECT kind, name, paused_by, reason, paused_at
+FROM mainspring_pauses
+ORDER BY kind, name;
+
+-- name: backlog
+SELECT queue, state, count(*) AS jobs, max(:now - run_at) AS waited_us
+FROM mainspring_jobs
+GROUP BY queue, state;
+
+-- To say the same again changes nothing.
+-- name: set_ageing
+INSERT INTO mainspring_queues (name, ageing)
+VALUES (:name, :ageing)
+ON CONFLICT (name) DO UPDATE
+SET ageing = excluded.ageing, was = ageing, changes = changes + 1
+WHERE ageing IS NOT excluded.ageing;
+
+-- name: ageing
+SELECT name, ageing
+FROM mainspring_queues
+WHERE ageing IS NOT NULL;
+
+-- Queues that have not been ranked anew since their ageing was changed, and those where a job is ready whose place was
+-- told by whoever had not seen the change yet.
+-- name: misranked
+SELECT name, was, changes
+FROM mainspring_queues
+WHERE ranked < changes
+   OR (ageing IS NULL
+       AND EXISTS (SELECT 1 FROM mainspring_jobs WHERE state = 'ready' AND queue = name AND rank < 9007199254740992))
+   OR (ageing IS NOT NULL
+       AND EXISTS (SELECT 1 FROM mainspring_jobs WHERE state = 'ready' AND queue = name AND rank >= 9007199254740992))
+ORDER BY name;
+
+-- Jobs that have their new place already keep it: this may be run again.
+-- name: rerank
+UPDATE mainspring_jobs
+SET rank = run_at + {precedence}
+         + CASE WHEN rank - run_at - coalesce(-priority * :was, {strictly}) BETWEEN 0 AND 999999
+                THEN rank - run_at - coalesce(-priority * :was, {strictly}) ELSE 0 END
+WHERE rowid IN (SELECT rowid FROM mainspring_jobs WHERE queue = :queue AND id > :after ORDER BY id LIMIT :limit)
+  AND rank - run_at - {precedence} NOT BETWEEN 0 AND 999999;
+
+SELECT id
+FROM (SELECT id FROM mainspring_jobs WHERE queue = :queue AND id > :after ORDER BY id LIMIT :limit)
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: ranked
+UPDATE mainspring_queues
+SET ranked = :changes
+WHERE name = :name AND ranked < :changes;
