@@ -21,10 +21,10 @@ FIRE, ODDITIES = "tests/conformance/test_fire.py", "tests/conformance/test_fire_
 SCHEDULES, LIMITS = "tests/conformance/test_schedules.py", "tests/conformance/test_limits.py"
 SESSIONS, REAP, PROMOTE = (f"tests/conformance/test_{name}.py" for name in ("sessions", "reap", "promote"))
 ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueue", "open", "prune"))
-WAKE = "tests/conformance/test_wake.py"
 EXPIRE = "tests/conformance/test_expire.py"
 AGEING = "tests/conformance/test_ageing.py"
 PAUSES = "tests/conformance/test_queues.py"
+WAKE, DEAD = "tests/conformance/test_wake.py", "tests/conformance/test_dead.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
 CRASHES = "tests/faults/test_crashes.py"
@@ -1151,6 +1151,90 @@ MUTANTS = [
         "succeeded.get(settlement.schedule, False) or success",
         "success",
         f"{FIRE}::test_one_success_among_several_ends_counts[sqlite",
+    ),
+    Mutant(
+        "a dead letter that has failed again since it was seen is replayed again",
+        "store/dead.py",
+        " and job.finished_at == died[job.id]",
+        "",
+        f"{DEAD}::test_a_letter_that_has_failed_again_since_it_was_seen_is_left_alone[sqlite",
+    ),
+    Mutant(
+        "a discarded letter is replayed as if it were dead still",
+        "store/dead.py",
+        "job.state is JobState.FAILED and ",
+        "",
+        f"{DEAD}::test_a_discarded_letter_can_be_replayed_as_any_cancelled_job_but_not_as_a_letter[sqlite",
+    ),
+    Mutant(
+        "what was done to dead letters does not count when the reply is lost",
+        "store/dead.py",
+        "        return done | before",
+        "        return done",
+        f"{NETWORK}::test_what_is_done_to_dead_letters_happens_and_counts_once_though_its_reply_is_lost",
+    ),
+    Mutant(
+        "SQLite replays with the old arguments",
+        f"{SQLITE}/control.sql",
+        "coalesce(decided.payload, done.payload)",
+        "done.payload",
+        f"{DEAD}::test_a_letter_is_replayed_with_the_payload_that_is_made_of_its_own[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL replays with the old arguments",
+        f"{POSTGRES}/control.sql",
+        "coalesce(new_payload, payload)",
+        "payload",
+        f"{DEAD}::test_a_letter_is_replayed_with_the_payload_that_is_made_of_its_own[postgres",
+    ),
+    Mutant(
+        "a dead letter has no fingerprint",
+        "model/lifecycle.py",
+        "    if failure.fingerprint is None:\n",
+        "    if failure is None:\n",
+        f"{DEAD}::test_a_failure_without_a_fingerprint_has_one_as_a_dead_letter",
+    ),
+    Mutant(
+        "a replay of many goes on though its canary fails",
+        "replay.py",
+        "        if self._report.stopped is None:\n            self._send_rest()",
+        "        self._send_rest()",
+        "tests/app/test_dead.py::test_a_canary_that_fails_keeps_the_rest_from_being_replayed[sqlite-1",
+    ),
+    Mutant(
+        "a replay of many does not wait for its canary",
+        "replay.py",
+        "        while not self._objects(self._report.replayed) and self._waiting:",
+        "        while False:",
+        "tests/app/test_dead.py::test_the_rest_waits_until_the_canary_has_finished[sqlite",
+    ),
+    Mutant(
+        "a replay of many does not watch what fails later",
+        "replay.py",
+        "while (self._ahead or self._waiting) and not self._objects():",
+        "while self._ahead or self._waiting:",
+        "tests/app/test_dead.py::test_it_stops_by_itself_when_too_many_fail_later[sqlite",
+    ),
+    Mutant(
+        "a replay of many keeps to no rate",
+        "replay.py",
+        "            sent += self._send(due)",
+        "            sent += self._send(due + 500)",
+        "tests/app/test_dead.py::test_the_rest_follows_at_the_rate[sqlite",
+    ),
+    Mutant(
+        "old successes hide that everything fails by now",
+        "model/dead.py",
+        "deque(maxlen=RECENT)",
+        "deque()",
+        "tests/unit/model/test_dead.py::test_many_successes_do_not_hide_a_new_fault",
+    ),
+    Mutant(
+        "a patch is tried on the letters one after the other",
+        "dead.py",
+        "            self._try_out(plan.rewrite, letters)",
+        "            pass",
+        "tests/app/test_dead.py::test_a_patch_that_one_letter_of_many_can_not_take_changes_nothing[sqlite",
     ),
 ]
 

@@ -55,7 +55,7 @@ class Replay:
         while self._ahead and self._report.replayed < self._plan.canary:
             self._send(self._plan.canary - self._report.replayed)
         # As a whole: those that have not finished yet are taken for good until they have.
-        while self._waiting and not self._objects(self._report.replayed):
+        while not self._objects(self._report.replayed) and self._waiting:
             self._clock.sleep(_PAUSE)
             self._look()
 

@@ -76,15 +76,17 @@ def test_failures_of_one_cause_are_one_group_that_is_replayed(app: Mainspring, s
     assert {job.state for job in jobs} == {JobState.SUCCEEDED}
 
 
-def test_a_canary_that_fails_keeps_the_rest_from_being_replayed(app: Mainspring, shop: Shop) -> None:
+@pytest.mark.parametrize("canary", [1, 3])
+def test_a_canary_that_fails_keeps_the_rest_from_being_replayed(app: Mainspring, shop: Shop, canary: int) -> None:
     jobs = shop.die(*range(10))
     (group,) = app.dead.groups()
 
-    report = app.dead.replay(group=group.fingerprint, canary=3, progress=shop.drain)
+    report = app.dead.replay(group=group.fingerprint, canary=canary, progress=shop.drain)
 
-    assert (report.found, report.replayed, report.failed, report.left) == (10, 3, 3, 7)
-    assert report.stopped == "3 of the 3 jobs that finished failed again, more than 20%"
-    assert [len(job.attempts()) for job in jobs] == [2] * 3 + [1] * 7
+    assert (report.found, report.replayed, report.failed, report.left) == (10, canary, canary, 10 - canary)
+    assert report.stopped is not None
+    assert report.stopped.endswith("that finished failed again, more than 20%")
+    assert [len(job.attempts()) for job in jobs] == [2] * canary + [1] * (10 - canary)
 
 
 def test_the_rest_waits_until_the_canary_has_finished(app: Mainspring, shop: Shop) -> None:
@@ -210,6 +212,20 @@ def test_a_patch_that_the_task_does_not_take_changes_nothing(
 
     with pytest.raises(InvalidPayload, match=words):
         app.dead.replay(task="send", patch=patch, progress=shop.drain)
+
+    assert {job.state for job in jobs} == {JobState.FAILED}
+
+
+def test_a_patch_that_one_letter_of_many_can_not_take_changes_nothing(app: Mainspring, shop: Shop) -> None:
+    @app.task(retry=Retry(max_attempts=1))
+    def other(other: int) -> None:
+        raise ValueError("other")
+
+    jobs = [*shop.die(*range(6), queue="mail"), app.enqueue("other", [1], queue="mail")]
+    drain(app)
+
+    with pytest.raises(InvalidPayload, match="task 'other'"):
+        app.dead.replay(queue="mail", patch={"number": 1}, progress=shop.drain)
 
     assert {job.state for job in jobs} == {JobState.FAILED}
 

@@ -89,7 +89,7 @@ CREATE INDEX mainspring_jobs_done_finished ON mainspring_jobs_done (finished_at)
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A
 -- job that does not fail has no entry in it.
-CREATE INDEX mainspring_jobs_done_dead ON mainspring_jobs_done (fingerprint, id, finished_at, queue, task)
+CREATE INDEX mainspring_jobs_done_dead ON mainspring_jobs_done (fingerprint, id, finished_at, queue, task, state)
     WHERE state = 'failed';
 
 -- Attempts that did not end their job. The one that did is part of the row in mainspring_jobs_done.

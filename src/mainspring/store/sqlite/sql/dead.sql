@@ -1,19 +1,15 @@
 -- Dead letters. The first four are answered from the index of failed jobs, but for the rows that they show.
 -- name: dead_groups
 WITH grouped AS MATERIALIZED (
-    SELECT fingerprint, count(*) AS letters, min(finished_at) AS first_at, max(finished_at) AS last_at
+    SELECT fingerprint, count(*) AS letters, min(finished_at) AS first_at, max(finished_at) AS last_at,
+           max(id) AS newest
     FROM {dead}
     GROUP BY fingerprint
     ORDER BY last_at DESC, fingerprint
     LIMIT :limit
 )
 SELECT grouped.fingerprint, sample.task, sample.error, letters, first_at, last_at, sample.id
-FROM grouped CROSS JOIN mainspring_jobs_done AS sample ON sample.id = (
-    SELECT id
-    FROM {dead} AND fingerprint = grouped.fingerprint
-    ORDER BY id DESC
-    LIMIT 1
-)
+FROM grouped CROSS JOIN mainspring_jobs_done AS sample ON sample.id = grouped.newest
 ORDER BY last_at DESC, grouped.fingerprint;
 
 -- name: dead_fingerprints
