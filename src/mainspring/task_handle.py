@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from mainspring.model.duration import Duration, duration
 from mainspring.model.job import NewJob, priority_of
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
-from mainspring.twin import twin
+from mainspring.store.protocol import OWN
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,6 +41,7 @@ class Wishes(TypedDict, total=False):
     run_after: Duration
     run_at: datetime
     key: str
+    conn: object
 
 
 class TaskHandle(Generic[P, R]):
@@ -80,12 +82,28 @@ class TaskHandle(Generic[P, R]):
         """Enqueue a job for each pair of arguments by position and by name, all or none."""
         return self._enqueue([self.task.encode(*args, **kwargs) for args, kwargs in calls])
 
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Do as `enqueue` does, for callers that must not block their loop."""
+        self._check_own_transaction()
+        return await asyncio.to_thread(self.enqueue, *args, **kwargs)
+
+    async def aenqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[JobHandle[R]]:
+        """Do as `enqueue_many` does, likewise."""
+        self._check_own_transaction()
+        return await asyncio.to_thread(self.enqueue_many, calls)
+
     delay = enqueue
-    aenqueue = twin(enqueue)
-    aenqueue_many = twin(enqueue_many)
+
+    def _check_own_transaction(self) -> None:
+        if "conn" in self._wishes:
+            raise InvalidValue(
+                "expected no conn with aenqueue, which works on another thread, while a transaction belongs to one; "
+                "call enqueue, which takes no longer than a statement of your own"
+            )
 
     def _enqueue(self, payloads: list[str]) -> list[JobHandle[R]]:
-        stored = self._client.store.enqueue(self._new_jobs(payloads)) if payloads else []
+        conn = self._wishes.get("conn", OWN)
+        stored = self._client.enqueue(self._new_jobs(payloads), conn) if payloads else []
         result_type = self.task.result_type
         return [JobHandle(self._client, job_id, result_type) for job_id in stored]
 

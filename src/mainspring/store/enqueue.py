@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import accumulate
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreUnavailable
 from mainspring.model.job import NewJob
 from mainspring.store import rows
+from mainspring.store.callers import driver_connection
 from mainspring.store.chunks import chunks
 from mainspring.store.database import DUE, Database, Runner
+from mainspring.store.protocol import OWN
 from mainspring.store.transaction import check_outside
 
 _ROUNDS = 10
 
 
-def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
+def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
     """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`."""
     if not jobs:
         return []
-    check_outside()
     _check_distinct(jobs)
     pieces = chunks(jobs, _characters)
-    if len(pieces) == 1:
-        refused = db.attempt(lambda runner: insert(runner, jobs))
-    else:
-        refused = db.transact(lambda tx: _insert_in_pieces(tx, pieces))
     topics = {topic for job in jobs for topic in _topics(job)}
-    db.wake(topics)
-    if not refused:
-        return [job.id for job in jobs]
-    standing = _stand_ins(db, refused)
-    db.wake(topics)  # for what was stored after all, because a key became free
-    return [standing.get(job.id, job.id) for job in jobs]
+    if conn is not OWN:
+        steps = len(pieces) > 1 or any(job.key for job in jobs)
+        standing = db.join(driver_connection(conn), lambda tx: _place(tx, pieces), topics, steps=steps)
+    else:
+        check_outside()
+        standing = (db.attempt if len(pieces) == 1 else db.transact)(lambda runner: _place(runner, pieces))
+        db.wake(topics)
+    return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
+
+
+def _place(runner: Runner, pieces: Sequence[Sequence[NewJob]]) -> dict[UUID, UUID]:
+    """Store jobs; return, for each that was not stored anew, the id of the job that stands for it."""
+    firsts = accumulate(map(len, pieces), initial=0)
+    refused = [
+        refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(runner, piece, first)
+    ]
+    return _stand_ins(runner, refused) if refused else {}
 
 
 def insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> list[NewJob]:
@@ -54,11 +61,6 @@ def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> 
     return [job for job in jobs if job.id not in stored]
 
 
-def _insert_in_pieces(tx: Runner, pieces: Sequence[Sequence[NewJob]]) -> list[NewJob]:
-    firsts = accumulate(map(len, pieces), initial=0)
-    return [refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(tx, piece, first)]
-
-
 def _characters(job: NewJob) -> int:
     return len(job.payload)
 
@@ -68,7 +70,7 @@ def known(runner: Runner, ids: Iterable[UUID]) -> set[UUID]:
     return {row[0] for row in runner.run("get", ids=rows.ids(ids))}
 
 
-def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
+def _stand_ins(runner: Runner, refused: list[NewJob]) -> dict[UUID, UUID]:
     """Return, for each job that was not stored anew, the id of the job that stands for it.
 
     That is the unfinished job with its key, or the job itself when it was stored before. The holder of a key may
@@ -76,14 +78,14 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
     """
     standing: dict[UUID, UUID] = {}
     for _ in range(_ROUNDS):
-        stored = db.attempt(partial(known, ids=[job.id for job in refused]))
-        holders: dict[str | None, UUID] = dict(db.read("holders", keys=rows.document(job.key for job in refused)))
+        stored = known(runner, (job.id for job in refused))
+        holders: dict[str | None, UUID] = dict(runner.run("holders", keys=rows.document(job.key for job in refused)))
         standing |= {job.id: holders[job.key] for job in refused if job.key in holders}
         standing |= {job_id: job_id for job_id in stored}
         left = [job for job in refused if job.id not in standing]
         if not left:
             return standing
-        refused = db.attempt(partial(insert, jobs=left))
+        refused = insert(runner, left)
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
 
 

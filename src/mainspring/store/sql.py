@@ -30,7 +30,7 @@ from mainspring.store import (
     transaction,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import Fired, JobFilter, Overdue, Promoted
+from mainspring.store.protocol import OWN, Fired, JobFilter, Overdue, Promoted
 
 
 class SqlStore:
@@ -39,8 +39,8 @@ class SqlStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
-        return enqueue.enqueue(self._db, jobs)
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
+        return enqueue.enqueue(self._db, jobs, conn)
 
     def claim(
         self,
