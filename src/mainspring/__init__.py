@@ -32,7 +32,7 @@ from mainspring.errors import (
     TimeExpired,
     WorkerStopped,
 )
-from mainspring.model.job import JobState, Priority
+from mainspring.model.job import IfTaken, JobState, Priority
 from mainspring.model.outcome import Snooze
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Misfire, Overlap
@@ -44,6 +44,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CancelRequested",
     "Context",
+    "IfTaken",
     "InvalidPayload",
     "InvalidValue",
     "JobFailed",

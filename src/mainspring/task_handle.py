@@ -6,14 +6,14 @@ import asyncio
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack
 
 from mainspring.client import Client
 from mainspring.errors import InvalidValue, check_known
 from mainspring.handler import check_findable, check_handler, context_of, executor_of, task_name
 from mainspring.job_handle import JobHandle
 from mainspring.model.duration import Duration, duration
-from mainspring.model.job import NewJob, priority_of
+from mainspring.model.job import IDEMPOTENCY_TTL, IfTaken, NewJob, if_taken_of, priority_of
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.store.protocol import OWN
@@ -31,6 +31,7 @@ class Policies(TypedDict, total=False):
     retry: Retry
     timeout: Duration
     executor: str
+    key: str
 
 
 class Wishes(TypedDict, total=False):
@@ -40,7 +41,10 @@ class Wishes(TypedDict, total=False):
     priority: int | str
     run_after: Duration
     run_at: datetime
-    key: str
+    key: str | None
+    if_taken: IfTaken | Literal["return", "replace", "reschedule"]
+    idempotency_key: str
+    idempotency_ttl: Duration
     conn: object
 
 
@@ -118,9 +122,23 @@ class TaskHandle(Generic[P, R]):
             priority=priority_of(wishes.get("priority", task.priority)),
             run_at=wishes.get("run_at"),
             delay=duration(wishes["run_after"], "run_after") if "run_after" in wishes else timedelta(0),
-            key=wishes.get("key"),
+            key=wishes["key"] if "key" in wishes else task.key_of(payloads[0]),
+            if_taken=if_taken_of(wishes.get("if_taken", IfTaken.RETURN)),
+            idempotency_key=wishes.get("idempotency_key"),
+            idempotency_ttl=self._idempotency_ttl(),
         )
-        return [pattern.like(job_id, payload) for job_id, payload in zip(ids, payloads, strict=True)]
+        if "key" in wishes or task.key is None:
+            return [pattern.like(job_id, payload) for job_id, payload in zip(ids, payloads, strict=True)]
+        return [
+            pattern.like(job_id, payload, task.key_of(payload)) for job_id, payload in zip(ids, payloads, strict=True)
+        ]
+
+    def _idempotency_ttl(self) -> timedelta:
+        if "idempotency_ttl" not in self._wishes:
+            return IDEMPOTENCY_TTL
+        if "idempotency_key" not in self._wishes:
+            raise InvalidValue("expected an idempotency_key with idempotency_ttl, got none")
+        return duration(self._wishes["idempotency_ttl"], "idempotency_ttl")
 
 
 def make_task(handler: Callable[..., Any], policies: Policies) -> Task:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import django.db
-import psycopg
 import pytest
 import sqlalchemy
 from django.conf import settings
@@ -21,7 +19,7 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from mainspring import Context, InvalidValue, Mainspring
 from mainspring.task_handle import TaskHandle
 from mainspring.testing import drain
-from tests.support.databases import execute
+from tests.support.databases import connected, execute
 
 
 @pytest.fixture
@@ -177,9 +175,7 @@ def test_the_connection_of_django_commits_by_itself_outside_of_a_block(
 
 @pytest.fixture
 def conn(app: Mainspring) -> Iterator[Any]:
-    url = app.client.url
-    opened: Any = sqlite3.connect(url.removeprefix("sqlite:///")) if "sqlite" in url else psycopg.connect(url)
-    with closing(opened):
+    with connected(app.client.url) as opened:
         yield opened
 
 

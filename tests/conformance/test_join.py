@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from mainspring.model.outcome import Succeeded
 from mainspring.store import chunks, open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
-from tests.support.databases import execute
+from tests.support.databases import connected, execute
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import database
 from tests.support.refusal import refusing
@@ -40,17 +40,6 @@ def postgres_url(postgres_url: str) -> str:
     """A PostgreSQL database, likewise."""
     execute(postgres_url, "CREATE TABLE orders (number INTEGER)")
     return postgres_url
-
-
-@contextmanager
-def connected(url: str, **settings: Any) -> Iterator[Any]:
-    """A connection as an application would open it."""
-    if url.startswith("sqlite"):
-        opened: Any = sqlite3.connect(url.removeprefix("sqlite:///"), **settings)
-    else:
-        opened = psycopg.connect(url, **settings)
-    with closing(opened):
-        yield opened
 
 
 @pytest.fixture
