@@ -34,7 +34,7 @@ from mainspring.errors import (
     TimeExpired,
     WorkerStopped,
 )
-from mainspring.model.job import JobState, Priority
+from mainspring.model.job import IfTaken, JobState, Priority
 from mainspring.model.limits import Limit
 from mainspring.model.outcome import Snooze
 from mainspring.model.retry import Retry
@@ -48,6 +48,7 @@ __all__ = [
     "CancelRequested",
     "Context",
     "DeadGroupNotFound",
+    "IfTaken",
     "InvalidPayload",
     "InvalidValue",
     "JobFailed",

@@ -22,7 +22,6 @@ from mainspring.queues import PausedTasks, Queues
 from mainspring.schedules import ScheduleOptions, Schedules, check_trigger
 from mainspring.store.protocol import JobFilter
 from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
-from mainspring.twin import twin
 from mainspring.worker.context import Context
 
 P = ParamSpec("P")
@@ -95,11 +94,17 @@ class Mainspring:
         Its arguments are checked if the app knows the task. An app that has tasks knows them all; one that has none
         is a mere sender, and may name any.
         """
-        return (
-            TaskHandle[..., Any](self.client, self.tasks.to_send(task)).using(**wishes).enqueue(*args, **kwargs or {})
-        )
+        return self._to_send(task, wishes).enqueue(*args, **kwargs or {})
 
-    aenqueue = twin(enqueue)
+    async def aenqueue(
+        self,
+        task: str,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        **wishes: Unpack[Wishes],
+    ) -> JobHandle[Any]:
+        """Do as `enqueue` does, for callers that must not block their loop."""
+        return await self._to_send(task, wishes).aenqueue(*args, **kwargs or {})
 
     def job(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return a handle for the job with this id, which must exist."""
@@ -142,6 +147,9 @@ class Mainspring:
         task = make_task(handler, policies)
         self.tasks.add(task)
         return TaskHandle(self.client, task)
+
+    def _to_send(self, task: str, wishes: Wishes) -> TaskHandle[..., Any]:
+        return TaskHandle[..., Any](self.client, self.tasks.to_send(task)).using(**wishes)
 
 
 class TaskDecorator(Protocol):

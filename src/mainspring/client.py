@@ -15,7 +15,7 @@ from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, NewJob
 from mainspring.model.text import shortened
 from mainspring.store import Store, open_store
-from mainspring.store.protocol import JobFilter
+from mainspring.store.protocol import OWN, JobFilter
 
 _LARGEST_PAGE = 1_000_000
 
@@ -72,9 +72,9 @@ class Client:
         with self._lock:
             return self._ids.many(count)
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
         """Store *jobs*, all or none, and return for each the id of the job that stands for it."""
-        return self.store.enqueue(jobs)
+        return self.store.enqueue(jobs, conn)
 
     def get(self, job_id: UUID) -> Job:
         """Return the job as it is now."""

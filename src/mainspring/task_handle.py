@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack
 
 from mainspring.client import Client
 from mainspring.errors import InvalidValue, check_known
 from mainspring.handler import check_findable, check_handler, context_of, executor_of, task_name
 from mainspring.job_handle import JobHandle
 from mainspring.model.duration import Duration, duration
-from mainspring.model.job import NewJob, priority_of
+from mainspring.model.job import IDEMPOTENCY_TTL, IfTaken, NewJob, if_taken_of, priority_of
 from mainspring.model.limits import Limit
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
-from mainspring.twin import twin
+from mainspring.store.protocol import OWN
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +34,7 @@ class Policies(TypedDict, total=False):
     expires: Duration
     executor: str
     limits: Sequence[Limit]
+    key: str
 
 
 class Wishes(TypedDict, total=False):
@@ -42,8 +44,12 @@ class Wishes(TypedDict, total=False):
     priority: int | str
     run_after: Duration
     run_at: datetime
-    key: str
     expires: Duration
+    key: str | None
+    if_taken: IfTaken | Literal["return", "replace", "reschedule"]
+    idempotency_key: str
+    idempotency_ttl: Duration
+    conn: object
 
 
 class TaskHandle(Generic[P, R]):
@@ -84,12 +90,28 @@ class TaskHandle(Generic[P, R]):
         """Enqueue a job for each pair of arguments by position and by name, all or none."""
         return self._enqueue([self.task.encode(*args, **kwargs) for args, kwargs in calls])
 
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Do as `enqueue` does, for callers that must not block their loop."""
+        self._check_own_transaction()
+        return await asyncio.to_thread(self.enqueue, *args, **kwargs)
+
+    async def aenqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[JobHandle[R]]:
+        """Do as `enqueue_many` does, likewise."""
+        self._check_own_transaction()
+        return await asyncio.to_thread(self.enqueue_many, calls)
+
     delay = enqueue
-    aenqueue = twin(enqueue)
-    aenqueue_many = twin(enqueue_many)
+
+    def _check_own_transaction(self) -> None:
+        if "conn" in self._wishes:
+            raise InvalidValue(
+                "expected no conn with aenqueue, which works on another thread, while a transaction belongs to one; "
+                "call enqueue, which takes no longer than a statement of your own"
+            )
 
     def _enqueue(self, payloads: list[str]) -> list[JobHandle[R]]:
-        stored = self._client.store.enqueue(self._new_jobs(payloads)) if payloads else []
+        conn = self._wishes.get("conn", OWN)
+        stored = self._client.enqueue(self._new_jobs(payloads), conn) if payloads else []
         result_type = self.task.result_type
         return [JobHandle(self._client, job_id, result_type) for job_id in stored]
 
@@ -104,10 +126,24 @@ class TaskHandle(Generic[P, R]):
             priority=priority_of(wishes.get("priority", task.priority)),
             run_at=wishes.get("run_at"),
             delay=duration(wishes["run_after"], "run_after") if "run_after" in wishes else timedelta(0),
-            key=wishes.get("key"),
             expires=duration(wishes["expires"], "expires") if "expires" in wishes else task.expires,
+            key=wishes["key"] if "key" in wishes else task.key_of(payloads[0]),
+            if_taken=if_taken_of(wishes.get("if_taken", IfTaken.RETURN)),
+            idempotency_key=wishes.get("idempotency_key"),
+            idempotency_ttl=self._idempotency_ttl(),
         )
-        return [pattern.like(job_id, payload) for job_id, payload in zip(ids, payloads, strict=True)]
+        if "key" in wishes or task.key is None:
+            return [pattern.like(job_id, payload) for job_id, payload in zip(ids, payloads, strict=True)]
+        return [
+            pattern.like(job_id, payload, task.key_of(payload)) for job_id, payload in zip(ids, payloads, strict=True)
+        ]
+
+    def _idempotency_ttl(self) -> timedelta:
+        if "idempotency_ttl" not in self._wishes:
+            return IDEMPOTENCY_TTL
+        if "idempotency_key" not in self._wishes:
+            raise InvalidValue("expected an idempotency_key with idempotency_ttl, got none")
+        return duration(self._wishes["idempotency_ttl"], "idempotency_ttl")
 
 
 def make_task(handler: Callable[..., Any], policies: Policies) -> Task:

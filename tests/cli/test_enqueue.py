@@ -88,6 +88,20 @@ def test_a_second_job_with_the_same_key_is_the_first(sqlite_url: str) -> None:
     assert first.id == second.id
 
 
+def test_a_job_that_waits_can_be_changed_by_its_key(sqlite_url: str) -> None:
+    first = enqueued(sqlite_url, "greet", "1", "--key", "k")
+    again = enqueued(sqlite_url, "greet", "2", "--key", "k", "--if-taken", "reschedule", "--run-after", "1h")
+
+    assert (again.id, decode_call(again.payload).args, again.state) == (first.id, [2], JobState.SCHEDULED)
+
+
+def test_a_repeated_idempotency_key_is_the_first_job(sqlite_url: str) -> None:
+    options = ("--idempotency-key", "order-42", "--idempotency-ttl", "7d")
+    first, second = (enqueued(sqlite_url, "greet", *options) for _ in range(2))
+
+    assert first.id == second.id
+
+
 def test_an_apps_task_says_what_its_jobs_are_like(sqlite_url: str, folder: Path) -> None:
     write(folder / "tasks.py")
 
@@ -137,6 +151,11 @@ def test_without_an_app_the_environment_names_the_database(sqlite_url: str, monk
         (["greet", "--", "--url=sqlite:///x.db"], ["expected options before --", "'--url=sqlite:///x.db'"]),
         (["greet", "--queue", "a b"], ["queue", "'a b'"]),
         (["greet", "--key", ""], ["key"]),
+        (["greet", "--if-taken", "replace"], ["expected a key with if_taken='replace'"]),
+        (["greet", "--key", "k", "--if-taken", "replase"], ["--if-taken", "replase", "replace", "reschedule"]),
+        (["greet", "--idempotency-key", ""], ["idempotency_key"]),
+        (["greet", "--idempotency-ttl", "1h"], ["expected an idempotency_key with idempotency_ttl"]),
+        (["greet", "--idempotency-key", "a", "--idempotency-ttl", "soon"], ["--idempotency-ttl", "'soon'"]),
         (["greet", "99999999999999999999999"], ["argument 1"]),
         (["greet", "--url", ""], ["sqlite:///mainspring.db"]),
         (["greet", "--url", "nonsense"], ["sqlite:///mainspring.db"]),

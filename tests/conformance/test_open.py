@@ -39,7 +39,7 @@ from tests.support.databases import execute, make_newer
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import with_database
 
-NAMES = ["kernel", "schedules", "queues", "limits"]
+NAMES = ["kernel", "schedules", "queues", "limits", "idempotency"]
 LATEST = len(NAMES)
 ROOT = Path(__file__).parents[2]
 

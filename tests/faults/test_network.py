@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from mainspring.errors import StoreUnavailable
-from mainspring.model.job import JobState
+from mainspring.model.job import IfTaken, JobState
 from mainspring.model.journal import LogLine, Progress, Reached
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Failure, Lost, Returned, Succeeded
@@ -437,3 +437,73 @@ def test_a_letter_whose_replay_was_not_answered_and_that_failed_again_is_not_rep
     assert remote.replay_letters(letters) == {job.id}
 
     assert [past.fence for past in local.attempts(job.id)] == [1, 2]
+
+
+@pytest.mark.parametrize("if_taken", [IfTaken.REPLACE, IfTaken.RESCHEDULE])
+def test_an_enqueue_that_changed_a_job_and_whose_reply_is_lost_makes_no_second_one(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, if_taken: IfTaken
+) -> None:
+    """Between the lost reply and the next try another node runs the job to its end, with what it was given."""
+    held = new_job(key="k")
+    local.enqueue([held])
+    changed = new_job(key="k", if_taken=if_taken, payload='{"args":[2],"kwargs":{}}')
+    proxy.lose_reply_to(b"COMMIT\0")
+    session = opened_session(local)
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def finish_then_connect() -> object:
+        until(lambda: stored(local, held.id).payload == changed.payload)
+        local.settle([settle(job, Succeeded("1")) for job in local.claim(session, "default", 9)])
+        return connect()
+
+    remote._db._connections._open = finish_then_connect  # type: ignore[attr-defined]
+
+    assert remote.enqueue([changed]) == [held.id]
+
+    assert (stored(local, held.id).state, local.counts()) == (JobState.SUCCEEDED, {})
+
+
+def test_an_enqueue_that_changed_nothing_because_it_was_cut_off_does_it_at_the_next_try(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    held = new_job(key="k")
+    local.enqueue([held])
+    changed = new_job(key="k", if_taken=IfTaken.REPLACE, payload='{"args":[2],"kwargs":{}}')
+    proxy.lose_reply_to(b"UPDATE mainspring.jobs")
+
+    assert remote.enqueue([changed]) == [held.id]
+
+    assert stored(local, held.id).payload == changed.payload
+
+
+def test_an_enqueue_with_an_idempotency_key_whose_reply_is_lost_stores_its_job_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    """Also where the job has finished before the next try, and the key counts no longer."""
+    job = new_job(idempotency_key="a", idempotency_ttl=timedelta(0))
+    proxy.lose_reply_to(b"COMMIT\0")
+    session = opened_session(local)
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def finish_then_connect() -> object:
+        until(lambda: local.get([job.id]))
+        local.settle([settle(job, Succeeded("1")) for job in local.claim(session, "default", 9)])
+        return connect()
+
+    remote._db._connections._open = finish_then_connect  # type: ignore[attr-defined]
+
+    assert remote.enqueue([job]) == [job.id]
+
+    assert (stored(local, job.id).state, local.counts()) == (JobState.SUCCEEDED, {})
+
+
+def test_behind_a_pooler_a_caller_enqueues_in_his_own_transaction(
+    pooled: SqlStore, own_server: PostgresServer, name: str
+) -> None:
+    """Also when his connection goes past the pooler: it is the server that tells the database."""
+    with psycopg.connect(own_server.url(name)) as conn:
+        pooled.enqueue([new_job(key="k")], conn)
+        assert pooled.counts() == {}
+        conn.commit()
+
+    assert pooled.counts() == {"default": {JobState.READY: 1}}

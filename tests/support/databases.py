@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
@@ -19,6 +21,17 @@ def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url, autocommit=True) as server:
         cursor = server.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def connected(url: str, **settings: Any) -> Iterator[Any]:
+    """A connection as an application would open it, with *settings* for its driver."""
+    if url.startswith("sqlite"):
+        opened: Any = sqlite3.connect(url.removeprefix("sqlite:///"), **settings)
+    else:
+        opened = psycopg.connect(url, **settings)
+    with closing(opened):
+        yield opened
 
 
 def table(url: str, name: str) -> str:

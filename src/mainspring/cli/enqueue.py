@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from contextlib import closing
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -14,6 +14,7 @@ from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import arguments, instant, length, priority
 from mainspring.errors import InvalidValue
+from mainspring.model.job import IfTaken
 from mainspring.model.text import shortened
 from mainspring.task_handle import Wishes
 
@@ -45,6 +46,19 @@ Expires = Annotated[
     typer.Option("--expires", metavar="LENGTH", help="How long after its due time it may still start, as in 1h."),
 ]
 
+IfTakenName = Annotated[
+    IfTaken | None,
+    typer.Option("--if-taken", help="What to do when an unfinished job has the key: by default, return it."),
+]
+IdempotencyKey = Annotated[
+    str | None,
+    typer.Option("--idempotency-key", metavar="KEY", help="Say it again, and get the first job, finished or not."),
+]
+IdempotencyTtl = Annotated[
+    str | None,
+    typer.Option("--idempotency-ttl", metavar="LENGTH", help="For how long after that has finished: 24h unless given."),
+]
+
 
 def enqueue(  # noqa: PLR0913 - one parameter for each option
     context: typer.Context,
@@ -57,6 +71,9 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     run_at: RunAt = None,
     key: Key = None,
     expires: Expires = None,
+    if_taken: IfTakenName = None,
+    idempotency_key: IdempotencyKey = None,
+    idempotency_ttl: IdempotencyTtl = None,
     app: AppName = None,
     url: AppUrl = None,
     as_json: AsJson = False,
@@ -67,19 +84,18 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     """
     check_no_options(context, args or [])
     by_position, by_name = arguments(args or [], kwargs)
-    wishes: Wishes = {}
-    if queue is not None:
-        wishes["queue"] = queue
-    if priority_name is not None:
-        wishes["priority"] = priority(priority_name)
-    if run_after is not None:
-        wishes["run_after"] = length(run_after, "--run-after")
-    if run_at is not None:
-        wishes["run_at"] = instant(run_at, "--run-at")
-    if key is not None:
-        wishes["key"] = key
-    if expires is not None:
-        wishes["expires"] = length(expires, "--expires")
+    given = {
+        "queue": queue,
+        "priority": None if priority_name is None else priority(priority_name),
+        "run_after": None if run_after is None else length(run_after, "--run-after"),
+        "run_at": None if run_at is None else instant(run_at, "--run-at"),
+        "key": key,
+        "expires": None if expires is None else length(expires, "--expires"),
+        "if_taken": if_taken,
+        "idempotency_key": idempotency_key,
+        "idempotency_ttl": None if idempotency_ttl is None else length(idempotency_ttl, "--idempotency-ttl"),
+    }
+    wishes = cast("Wishes", {name: value for name, value in given.items() if value is not None})
     with closing(app_or_sender(app, url)) as sender:
         job = sender.enqueue(task, by_position, by_name, **wishes).refresh()
     if as_json:

@@ -61,6 +61,17 @@ class Wish(StrEnum):
     PAUSE = "pause"
 
 
+class IfTaken(StrEnum):
+    """What an enqueue does about an unfinished job that has its key. One that is running is never changed."""
+
+    RETURN = "return"  # nothing: that job stands for this request
+    REPLACE = "replace"  # give it the arguments and the priority of this request, while it still waits
+    RESCHEDULE = "reschedule"  # likewise, and move its due time to that of this request
+
+
+IDEMPOTENCY_TTL = timedelta(hours=24)
+"""How long after its finish a job stands for requests with its idempotency key, unless they say otherwise."""
+
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
@@ -79,6 +90,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: timedelta = timedelta(0)
     key: str | None = None
+    if_taken: IfTaken = IfTaken.RETURN
+    idempotency_key: str | None = None
+    idempotency_ttl: timedelta = IDEMPOTENCY_TTL
     schedule: str | None = None  # the one that makes this job
     tick: datetime | None = None  # of that schedule
     expires: timedelta | None = None  # how long after its due time it may start
@@ -95,17 +109,27 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         if self.delay:
             duration(self.delay, "delay")
         if self.key is not None:
-            _check_key(self.key)
+            check_key(self.key)
+        elif self.if_taken is not IfTaken.RETURN:
+            raise InvalidValue(
+                f"expected a key with if_taken={self.if_taken.value!r}, which is about who has it, got none"
+            )
+        if self.idempotency_key is not None:
+            check_key(self.idempotency_key, "idempotency_key")
+            duration(self.idempotency_ttl, "idempotency_ttl")
         if self.expires is not None:
             check_expires(self.expires)
 
-    def like(self, job_id: UUID, payload: str) -> NewJob:
-        """Return a job that has only an id and a payload of its own; what it shares with this one is checked already.
+    def like(self, job_id: UUID, payload: str, key: str | None = None) -> NewJob:
+        """Return a job that has an id and a payload, and perhaps a *key*, of its own; the rest is checked already.
 
         In a large batch, to check that again for each job would cost as much as to make its payload.
         """
         _check_own(job_id, payload)
         job = copy(self)
+        if key is not None:
+            check_key(key)
+            force_setattr(job, "key", key)
         force_setattr(job, "id", job_id)
         force_setattr(job, "payload", payload)
         return job
@@ -211,14 +235,23 @@ def _check_instant(run_at: datetime) -> None:
         raise InvalidValue(f"expected run_at to lie between 1970 and 2200, got: {run_at!r}")
 
 
-def _check_key(key: str) -> None:
+def if_taken_of(value: IfTaken | str) -> IfTaken:
+    """Return what *value* says."""
+    if value not in tuple(IfTaken):
+        hint = did_you_mean(str(value), IfTaken)
+        raise InvalidValue(f"expected if_taken to be one of {', '.join(IfTaken)}, got: {shortened(value)}{hint}")
+    return IfTaken(value)
+
+
+def check_key(key: str, name: str = "key") -> None:
+    """Refuse a key that an index could not hold as it is."""
     if not isinstance(key, str) or not key or "\0" in key:
         raise InvalidValue(
-            f"expected key to be text that is not empty and has no NUL characters, got: {shortened(key)}"
+            f"expected {name} to be text that is not empty and has no NUL characters, got: {shortened(key)}"
         )
     try:
         size = len(key.encode())
     except UnicodeEncodeError:
-        raise InvalidValue(f"expected key to be valid Unicode, got: {shortened(key)}") from None
+        raise InvalidValue(f"expected {name} to be valid Unicode, got: {shortened(key)}") from None
     if size > _KEY_BYTES:
-        raise InvalidValue(f"expected key to be at most {_KEY_BYTES} bytes, got {size}: {shortened(key)}")
+        raise InvalidValue(f"expected {name} to be at most {_KEY_BYTES} bytes, got {size}: {shortened(key)}")

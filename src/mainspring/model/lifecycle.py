@@ -16,7 +16,7 @@ import msgspec
 from mainspring.errors import IllegalMove
 from mainspring.model.duration import duration
 from mainspring.model.fingerprint import fingerprint
-from mainspring.model.job import Job, JobState, Wish
+from mainspring.model.job import IfTaken, Job, JobState, NewJob, Wish
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
@@ -193,6 +193,28 @@ def replay(job: Job, reason: str | None = None) -> Settlement | None:
 def discard(job: Job, reason: str | None = None) -> Settlement | None:
     """Return how a failed *job* ceases to be a dead letter; any other is left alone."""
     return _move(job, CANCELLED, reason=reason) if job.state is FAILED else None
+
+
+def give_way(job: Job, new: NewJob, now: datetime) -> Job:
+    """Return what becomes of an unfinished *job* whose key *new* wants: as *new* says, or as it is.
+
+    One that runs goes on with what it started with, and one of another task could do nothing with these arguments.
+    """
+    if new.if_taken is IfTaken.RETURN or job.state is RUNNING or job.task != new.task:
+        return job
+    changed = msgspec.structs.replace(job, payload=new.payload, priority=new.priority)
+    if new.if_taken is IfTaken.REPLACE:
+        return changed
+    run_at = new.run_at or now + new.delay
+    return msgspec.structs.replace(changed, run_at=run_at, state=_due(job.state, later=run_at > now))
+
+
+def _due(state: JobState, *, later: bool) -> JobState:
+    if state in (BLOCKED, PAUSED):
+        return state  # what it waits for is not its time
+    if not later:
+        return READY
+    return SCHEDULED if state is READY else state
 
 
 class _Changes(TypedDict, total=False):

@@ -16,11 +16,11 @@ import msgspec
 from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskNotFound
 from mainspring.model.annotations import hints
 from mainspring.model.duration import duration
-from mainspring.model.job import Priority, check_expires, check_name, check_priority
+from mainspring.model.job import Priority, check_expires, check_key, check_name, check_priority
 from mainspring.model.limits import Limit, Want
 from mainspring.model.payload import convert, decode_call, encode_call
 from mainspring.model.retry import Retry
-from mainspring.model.template import check_template
+from mainspring.model.template import check_template, render
 from mainspring.model.text import shortened
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -54,6 +54,7 @@ class Task:
     executor: Executor = Executor.THREAD
     context: str | None = None
     limits: Sequence[Limit] = ()
+    key: str | None = None  # a template over the arguments
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +67,9 @@ class Task:
         _check_limits(self)
         if self.expires is not None:
             check_expires(self.expires)
+        if self.key is not None:
+            check_key(self.key)
+            check_template(self.key, "key", self.parameters)
 
     @functools.cached_property
     def result_type(self) -> Any:
@@ -138,6 +142,10 @@ class Task:
             else:
                 kwargs[name] = value
         return self.encode(*args, **kwargs)
+
+    def key_of(self, payload: str) -> str | None:
+        """Return the key of a job with this payload, if the task says what it is."""
+        return None if self.key is None else render(self.key, "key", self.named(payload))
 
     def _decode_slowly(self, payload: str) -> Arguments:
         """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""

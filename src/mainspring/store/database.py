@@ -103,6 +103,15 @@ class Database(Protocol):
         """
         ...
 
+    def join(self, connection: Any, work: Callable[[Runner], T], topics: Collection[str], *, steps: bool) -> T:
+        """Call *work* on a caller's own connection, in his transaction or, where none is open, as his driver has it.
+
+        What *work* does in several *steps* is undone as a whole when it fails. Nothing is tried again, and what the
+        driver raises is passed on: the transaction is the caller's, and so is what to do about it. Listeners of
+        *topics* are told to look again about when he may have committed.
+        """
+        ...
+
     def wake(self, topics: Collection[str]) -> None:
         """Tell listeners of these topics to look again. Returns at once."""
         ...

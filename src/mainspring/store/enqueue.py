@@ -3,38 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import accumulate
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreUnavailable
-from mainspring.model.job import NewJob
-from mainspring.store import rows
+from mainspring.model.job import IfTaken, NewJob
+from mainspring.store import idempotency, rows
+from mainspring.store.callers import driver_connection
 from mainspring.store.chunks import chunks
 from mainspring.store.database import DUE, Database, Runner
+from mainspring.store.keys import Changed, changed_before, stand_ins
+from mainspring.store.protocol import OWN
 from mainspring.store.transaction import check_outside
 
 _ROUNDS = 10
 
 
-def enqueue(db: Database, jobs: Sequence[NewJob]) -> list[UUID]:
+def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
     """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`."""
     if not jobs:
         return []
-    check_outside()
     _check_distinct(jobs)
-    pieces = chunks(jobs, _characters)
-    if len(pieces) == 1:
-        refused = db.attempt(lambda runner: insert(runner, jobs))
-    else:
-        refused = db.transact(lambda tx: _insert_in_pieces(tx, pieces))
     topics = {topic for job in jobs for topic in topics_of(job)}
-    db.wake(topics)
-    if not refused:
-        return [job.id for job in jobs]
-    standing = _stand_ins(db, refused)
-    db.wake(topics)  # for what was stored after all, because a key became free
-    return [standing.get(job.id, job.id) for job in jobs]
+    changed: Changed = {}
+    keyed = any(job.key or job.idempotency_key for job in jobs)
+    pieces = chunks(jobs, _characters)
+
+    def work(runner: Runner) -> dict[UUID, UUID]:
+        return _place_once(runner, jobs, changed) if keyed else _place(runner, pieces, changed)
+
+    if conn is not OWN:
+        standing = db.join(driver_connection(conn), work, topics, steps=keyed or len(pieces) > 1)
+    else:
+        check_outside()
+        alone = len(pieces) == 1 and not (keyed and any(map(_writes_twice, jobs)))
+        standing = (db.attempt if alone else db.transact)(work)
+        db.wake(topics)
+    return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
+
+
+def _writes_twice(job: NewJob) -> bool:
+    return job.idempotency_key is not None or job.if_taken is not IfTaken.RETURN
+
+
+def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed) -> dict[UUID, UUID]:
+    """Store those of *jobs* that were not asked for before; return, for each other, the id that stands for it."""
+    firsts: dict[str, NewJob] = {}
+    for job in jobs:
+        if job.idempotency_key:
+            firsts.setdefault(job.idempotency_key, job)
+    repeats, freed = idempotency.take(tx, firsts.values()) if firsts else ({}, set())
+    standing = repeats | changed_before(tx, changed)
+    first_of = {job.id: firsts[job.idempotency_key].id for job in jobs if job.idempotency_key}
+    new = [job for job in jobs if job.id not in standing and first_of.get(job.id, job.id) == job.id]
+    if new:
+        standing |= _place(tx, chunks(new, _characters), changed)
+    given = freed | {job_id for job_id, stand_in in standing.items() if stand_in != job_id} - repeats.keys()
+    idempotency.keep(tx, [job for job in firsts.values() if job.id in given], standing)
+    return standing | {job_id: standing.get(first, first) for job_id, first in first_of.items()}
+
+
+def _place(runner: Runner, pieces: Sequence[Sequence[NewJob]], changed: Changed) -> dict[UUID, UUID]:
+    """Store jobs; return, for each that was not stored anew, the id of the job that stands for it."""
+    firsts = accumulate(map(len, pieces), initial=0)
+    refused = [
+        refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(runner, piece, first)
+    ]
+    return _stand_ins(runner, refused, changed) if refused else {}
 
 
 def insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> list[NewJob]:
@@ -54,11 +89,6 @@ def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> 
     return [job for job in jobs if job.id not in stored]
 
 
-def _insert_in_pieces(tx: Runner, pieces: Sequence[Sequence[NewJob]]) -> list[NewJob]:
-    firsts = accumulate(map(len, pieces), initial=0)
-    return [refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(tx, piece, first)]
-
-
 def _characters(job: NewJob) -> int:
     return len(job.payload)
 
@@ -68,7 +98,7 @@ def known(runner: Runner, ids: Iterable[UUID]) -> set[UUID]:
     return {row[0] for row in runner.run("get", ids=rows.ids(ids))}
 
 
-def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
+def _stand_ins(runner: Runner, refused: list[NewJob], changed: Changed) -> dict[UUID, UUID]:
     """Return, for each job that was not stored anew, the id of the job that stands for it.
 
     That is the unfinished job with its key, or the job itself when it was stored before. The holder of a key may
@@ -76,14 +106,12 @@ def _stand_ins(db: Database, refused: list[NewJob]) -> dict[UUID, UUID]:
     """
     standing: dict[UUID, UUID] = {}
     for _ in range(_ROUNDS):
-        stored = db.attempt(partial(known, ids=[job.id for job in refused]))
-        holders: dict[str | None, UUID] = dict(db.read("holders", keys=rows.document(job.key for job in refused)))
-        standing |= {job.id: holders[job.key] for job in refused if job.key in holders}
-        standing |= {job_id: job_id for job_id in stored}
+        standing |= {job_id: job_id for job_id in known(runner, (job.id for job in refused))}
+        standing |= stand_ins(runner, [job for job in refused if job.id not in standing], changed)
         left = [job for job in refused if job.id not in standing]
-        if not left:
+        refused = insert(runner, left) if left else []
+        if not refused:
             return standing
-        refused = db.attempt(partial(insert, jobs=left))
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
 
 

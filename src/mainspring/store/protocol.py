@@ -26,6 +26,9 @@ from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
 from mainspring.store.database import Listener, Migration, Probe
 
+OWN = object()
+"""In place of a caller's connection: a transaction of our own."""
+
 AHEAD = timedelta(milliseconds=50)
 """How long before its time a job is promoted and claimed, where it is to start on the dot."""
 
@@ -91,12 +94,15 @@ class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
 class Enqueues(Protocol):
     """For whoever has work to be done."""
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
         """Store *jobs*, all or none, and return for each the id of the job that stands for it.
 
         That is its own id, or the id of the unfinished job that has the same key. The caller makes the ids, new
         for each request: a try whose reply was lost is repeated under the same ids and stores nothing twice.
         Once this returned, the jobs are as durable as the database is.
+
+        With *conn*, a connection of the caller's own to the same database, they are part of its transaction: stored
+        when that is committed, and not otherwise. Nothing is tried again then, and the driver's errors are passed on.
         """
         ...
 

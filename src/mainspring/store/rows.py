@@ -111,6 +111,26 @@ def new_jobs(jobs: Iterable[NewJob]) -> str:
     )
 
 
+def replacements(changed: Iterable[tuple[Job, Job]]) -> str:
+    """Return jobs as they were and as they are to be as a document for the query `replace`."""
+    return document(
+        (
+            job.id,
+            before.fence,
+            job.payload,
+            job.priority,
+            job.state,
+            None if job.run_at == before.run_at else microseconds(job.run_at),
+        )
+        for before, job in changed
+    )
+
+
+def idempotency(holders: Iterable[tuple[NewJob, UUID]]) -> str:
+    """Return requests, each with the job that stands for it, as a document for the queries on idempotency keys."""
+    return document((job.idempotency_key, job_id, job.idempotency_ttl // MICROSECOND) for job, job_id in holders)
+
+
 def new_schedules(given: Iterable[tuple[NewSchedule, Position]]) -> str:
     """Return schedules as a document for the query `put_schedules`."""
     return document(

@@ -36,7 +36,7 @@ from mainspring.store import (
     transaction,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import Expired, Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
+from mainspring.store.protocol import OWN, Expired, Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
 
 
 class SqlStore:
@@ -45,8 +45,8 @@ class SqlStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
-        return enqueue.enqueue(self._db, jobs)
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
+        return enqueue.enqueue(self._db, jobs, conn)
 
     def claim(
         self,

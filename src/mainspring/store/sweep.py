@@ -109,11 +109,13 @@ def prune(db: Database, age: timedelta) -> int:
     _prune(db, "prune_logs", age)
     _prune(db, "prune_ticks", age)
     _prune(db, "prune_limits", age)
+    _prune(db, "prune_idempotency")
     return pruned
 
 
-def _prune(db: Database, query: str, age: timedelta) -> int:
+def _prune(db: Database, query: str, age: timedelta | None = None) -> int:
     total = 0
-    while (gone := db.run(query, age=age, limit=PRUNE_BATCH)) and gone[0][0] is not None:
+    limits = {"limit": PRUNE_BATCH} if age is None else {"limit": PRUNE_BATCH, "age": age}
+    while (gone := db.run(query, **limits)) and gone[0][0] is not None:
         total += sum(row[0] for row in gone)
     return total

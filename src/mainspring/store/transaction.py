@@ -22,7 +22,7 @@ def check_outside() -> None:
     if _in_block.get():
         raise StoreError(
             "a job that is enqueued inside a transaction block would not be part of its transaction; "
-            "enqueue it before or after the block"
+            "make it part with using(conn=...) of the block's connection, or enqueue it before or after the block"
         )
 
 

@@ -7,9 +7,10 @@ call can run on any connection, and a pooler in transaction mode may sit in betw
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 import psycopg
 from psycopg import errors
@@ -18,8 +19,10 @@ from psycopg.types.numeric import Int8BinaryLoader
 
 from mainspring.clock import Clock, SystemClock, microseconds, moment, random_bits
 from mainspring.errors import StoreError, StoreReadOnly
+from mainspring.store.callers import refused
 from mainspring.store.database import LEFT_TO_US, Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
+from mainspring.store.postgres.callers import PlainCursor, check_usable, idle
 from mainspring.store.postgres.connections import (
     Connections,
     DeadlineConnection,
@@ -76,6 +79,8 @@ class PostgresDatabase:
         self._pooled = False
         self._waker = Waker(url, self._clock, self._statements["notify"])
         self._listeners: set[PostgresListener] = set()
+        self._joined: WeakSet[psycopg.Connection[Any]] = WeakSet()
+        self._identity: tuple[str, int] | None = None
         self._check_reachable()
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
@@ -106,6 +111,24 @@ class PostgresDatabase:
             raise
         finally:
             discard(lent)
+
+    def join(self, connection: object, work: Callable[[Runner], T], topics: Collection[str], *, steps: bool) -> T:
+        self._connections.check_usable()
+        callers = check_usable(connection)
+        session = _CallersSession(callers, self._statements, self._told_time(), in_doubt=False)
+        if callers not in self._joined:
+            self._check_same_database(session)
+            self._joined.add(callers)
+        if steps and idle(callers) and not callers.autocommit:
+            session.run("identity")  # begins the transaction as he wants it, so that ours is not the outer one
+        # One statement is atomic by itself; a savepoint each would make a large transaction slow for everybody.
+        with callers.transaction() if steps else nullcontext():
+            done = work(session)
+        if idle(callers):
+            self.wake(topics)
+        elif not self._pooled:
+            self._waker.wake_later(topics)
+        return done
 
     def wake(self, topics: Collection[str]) -> None:
         # Nobody can listen through a pooler in transaction mode, so where there is one, there is only polling.
@@ -281,8 +304,24 @@ class PostgresDatabase:
         raise AssertionError("pauses never end")
 
     def _session(self, connection: DeadlineConnection, in_doubt: bool) -> _Session:
-        now = self._teller.now() if self._teller else None
-        return _Session(connection, self._statements, now, in_doubt)
+        return _Session(connection, self._statements, self._told_time(), in_doubt)
+
+    def _told_time(self) -> datetime | None:
+        return self._teller.now() if self._teller else None
+
+    def _check_same_database(self, session: _CallersSession) -> None:
+        """Refuse a connection to another database, by what the servers say: its address may be that of a pooler."""
+        ((database, began, location),) = session.run("identity")
+        if (database, began) == self._identity:
+            return
+        ((own_database, own_began, own_location),) = self.read("identity")
+        self._identity = own_database, own_began
+        if (database, began) != self._identity:
+            raise refused(
+                session.connection,
+                f"it leads to the database {database!r} on the server at {location}, and the app's is {own_database!r} "
+                f"on the server at {own_location}",
+            )
 
 
 def _take_instants_as_numbers(connection: DeadlineConnection) -> None:
@@ -294,7 +333,7 @@ def _take_instants_as_numbers(connection: DeadlineConnection) -> None:
 
 
 @contextmanager
-def _transaction(connection: DeadlineConnection) -> Iterator[None]:
+def _transaction(connection: psycopg.Connection[Any]) -> Iterator[None]:
     """Open a transaction around a block.
 
     The server ends it when we fall silent: a node that is cut off would else hold its row locks until TCP gives up,
@@ -309,7 +348,7 @@ def _transaction(connection: DeadlineConnection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def _roll_back(connection: DeadlineConnection) -> None:
+def _roll_back(connection: psycopg.Connection[Any]) -> None:
     if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK")
@@ -320,7 +359,7 @@ class _Session:
 
     def __init__(
         self,
-        connection: DeadlineConnection,
+        connection: psycopg.Connection[Any],
         statements: Mapping[str, str],
         now: datetime | None,
         in_doubt: bool,
@@ -331,12 +370,27 @@ class _Session:
         self._ambient: dict[str, object] = {"now": now}
 
     def run(self, query: str, /, **parameters: object) -> list[Row]:
-        cursor = self.connection.cursor(binary=True)
-        prepare = False if query in PLANNED_ANEW else None
-        cursor.execute(self._statements[query].encode(), parameters | self._ambient, prepare=prepare)
+        cursor = self._cursor()
+        cursor.execute(self._statements[query].encode(), parameters | self._ambient, prepare=self._prepared(query))
         if cursor.description is None:
             return []
         return convert_rows(cursor.fetchall(), [column.name for column in cursor.description], _CONVERTERS)
+
+    def _cursor(self) -> psycopg.Cursor[Any]:
+        return self.connection.cursor(binary=True)
+
+    def _prepared(self, query: str) -> bool | None:
+        return False if query in PLANNED_ANEW else None
+
+
+class _CallersSession(_Session):
+    """Runs named queries on a caller's connection, and leaves nothing behind in his session."""
+
+    def _cursor(self) -> psycopg.Cursor[Any]:
+        return PlainCursor(self.connection)
+
+    def _prepared(self, query: str) -> bool | None:  # noqa: ARG002
+        return False
 
 
 def _pauses() -> Iterator[float]:

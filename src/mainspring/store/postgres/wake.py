@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection
+from math import inf
 
 import psycopg
 
@@ -23,6 +24,10 @@ _LOOK_UP = 0.5
 """Seconds after which a waiting listener notices that it was closed."""
 
 
+_LATER = (0.005, 0.05)
+"""Seconds after which listeners are told of what was enqueued in a transaction that is still open."""
+
+
 class Waker:
     """Sends wakes from a thread of its own, started with the first."""
 
@@ -32,6 +37,7 @@ class Waker:
         self._notify = notify
         self._changed = threading.Condition()
         self._topics: set[str] = set()
+        self._later: list[tuple[float, frozenset[str]]] = []
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -43,8 +49,20 @@ class Waker:
                 self._thread.start()
             self._changed.notify()
 
+    def wake_later(self, topics: Collection[str]) -> None:
+        """Send the wakes of what somebody is about to commit.
+
+        Nobody tells us when he does. Sent now, they would nearly always come too early; inside his transaction, they
+        would have all that commit at the same time wait for each other. So they are sent when a short transaction is
+        over, and once more for a longer one. What takes longer still is found by polling.
+        """
+        with self._changed:
+            now = self._clock.steady()
+            self._later += [(now + delay, frozenset(topics)) for delay in _LATER]
+        self.wake(())
+
     def close(self) -> None:
-        """Stop once what was to be said is out."""
+        """Stop once what was to be said is out, and what was to be said later with it."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -66,9 +84,17 @@ class Waker:
 
     def _next(self) -> set[str]:
         with self._changed:
-            self._changed.wait_for(lambda: self._topics or self._closed)
-            topics, self._topics = self._topics, set()
+            while not (topics := self._take()) and not self._closed:
+                soonest = min((at for at, _ in self._later), default=None)
+                self._changed.wait(None if soonest is None else max(0.0, soonest - self._clock.steady()))
             return topics
+
+    def _take(self) -> set[str]:
+        now = inf if self._closed else self._clock.steady()
+        topics = self._topics.union(*(topics for at, topics in self._later if at <= now))
+        self._later = [(at, topics) for at, topics in self._later if at > now]
+        self._topics = set()
+        return topics
 
     def _connect(self) -> DeadlineConnection:
         # A notification writes a commit record, but nobody relies on it after a crash.

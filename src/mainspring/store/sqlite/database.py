@@ -13,9 +13,10 @@ from mainspring.errors import StoreError
 from mainspring.store.database import Migration, Probe, Row, Runner
 from mainspring.store.migrate import load_migrations
 from mainspring.store.queries import load_queries, split_statements
+from mainspring.store.sqlite.callers import check_usable, joined
 from mainspring.store.sqlite.errors import is_taken, translated
 from mainspring.store.sqlite.file import SqliteFile
-from mainspring.store.sqlite.runner import SqliteRunner
+from mainspring.store.sqlite.runner import Executes, SqliteRunner
 from mainspring.store.sqlite.wake import SqliteListener
 from mainspring.store.sqlite.writer import Writer
 
@@ -80,6 +81,18 @@ class SqliteDatabase:
 
     def lend(self, finish: Callable[[Runner], T]) -> AbstractContextManager[sqlite3.Connection]:
         return self._writer.lend(lambda connection: finish(self._runner(connection)))
+
+    def join(
+        self,
+        connection: object,
+        work: Callable[[Runner], T],
+        topics: Collection[str],  # noqa: ARG002 - listeners see every commit to the file, whoever made it
+        *,
+        steps: bool,  # noqa: ARG002 - a savepoint costs nothing here
+    ) -> T:
+        self._file.check_usable()
+        with joined(check_usable(connection, self._file.path)) as plain:
+            return work(self._runner(plain))
 
     def wake(self, topics: Collection[str]) -> None:
         for listener in tuple(self._listeners):
@@ -147,7 +160,7 @@ class SqliteDatabase:
             self._readers.pop().close()
         self._writer.close()
 
-    def _runner(self, connection: sqlite3.Connection, *, in_doubt: bool = False) -> SqliteRunner:
+    def _runner(self, connection: Executes, *, in_doubt: bool = False) -> SqliteRunner:
         ambient = {"now": microseconds(self._teller.now()), "steady": int(self._teller.steady() * 1_000_000)}
         return SqliteRunner(connection, self._queries, ambient, in_doubt)
 

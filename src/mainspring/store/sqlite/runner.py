@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -31,12 +31,18 @@ _GATHERED: dict[str, tuple[str, list[str]]] = {}
 _array = msgspec.json.Decoder(list[Any])
 
 
+class Executes(Protocol):
+    """A connection, or what stands for one."""
+
+    def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor: ...
+
+
 class SqliteRunner:
     """Runs named queries inside a transaction that is open already."""
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: Executes,
         queries: Mapping[str, Query],
         ambient: Mapping[str, object],
         in_doubt: bool = False,

@@ -77,3 +77,22 @@ CAST(extract(epoch FROM ageing) * 1000000 AS bigint)
 -- name: schedule
 id AS schedule_id, definition, origin, paused, tick_at, due_at, runs, buffered_at, awaits, ended_at, expected_by, overdue, created_at,
 changed_at
+
+-- name: idempotency_asked
+asked AS MATERIALIZED (
+    SELECT fields ->> 0 AS key, CAST(fields ->> 1 AS uuid) AS job_id,
+           CAST(fields ->> 2 AS bigint) * interval '1 microsecond' AS ttl
+    FROM jsonb_array_elements(CAST(:asked AS jsonb)) AS one (fields)
+)
+
+-- A key can't be dead before its time to live has passed since its job was last seen alive.
+-- name: idempotency_look
+now + greatest(ttl, interval '1 minute')
+
+-- name: idempotency_in_force
+(
+    EXISTS (SELECT FROM mainspring.jobs AS job WHERE job.id = held.job_id)
+    OR EXISTS (
+        SELECT FROM mainspring.jobs_done AS done WHERE done.id = held.job_id AND done.finished_at + held.ttl > now
+    )
+)

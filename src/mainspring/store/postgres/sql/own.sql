@@ -37,6 +37,12 @@ FROM clock;
 -- name: transaction_id
 SELECT CAST(pg_current_xact_id() AS text);
 
+-- The moment at which a server began tells it from every other.
+-- name: identity
+SELECT CAST(current_database() AS text) AS database,
+       CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint) AS began,
+       coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'a local socket') AS location;
+
 -- name: notify
 SELECT pg_notify('mainspring', topic)
 FROM json_array_elements_text(CAST(:topics AS json)) AS topic;

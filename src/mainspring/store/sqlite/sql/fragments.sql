@@ -85,3 +85,26 @@ coalesce((SELECT -priority * ageing FROM mainspring_queues WHERE name = queue), 
 -- name: schedule
 id AS schedule_id, definition, origin, paused, tick_at, due_at, runs, buffered_at, awaits, ended_at, expected_by, overdue, created_at,
 changed_at
+
+-- name: idempotency_asked
+asked AS MATERIALIZED (
+    SELECT value ->> 0 AS key, value ->> 1 AS job_id, value ->> 2 AS ttl
+    FROM json_each(:asked)
+)
+
+-- A key can't be dead before its time to live has passed since its job was last seen alive.
+-- name: idempotency_look
+:now + max(ttl, 60000000)
+
+-- name: idempotency_due
+key IN (SELECT key FROM mainspring_idempotency WHERE look_at <= :now ORDER BY look_at LIMIT :limit)
+
+-- name: idempotency_in_force
+(
+    EXISTS (SELECT 1 FROM mainspring_jobs AS job WHERE job.id = mainspring_idempotency.job_id)
+    OR EXISTS (
+        SELECT 1
+        FROM mainspring_jobs_done AS done
+        WHERE done.id = mainspring_idempotency.job_id AND done.finished_at + mainspring_idempotency.ttl > :now
+    )
+)
