@@ -60,13 +60,15 @@ class Replay:
             self._look()
 
     def _send_rest(self) -> None:
+        per_second = self._plan.rate.per_second
         began, sent = self._clock.steady(), 0
         while (self._ahead or self._waiting) and not self._objects():
-            due = 1 + math.floor((self._clock.steady() - began) * self._plan.rate.per_second) - sent
-            sent += self._send(due)
+            due = 1 + math.floor((self._clock.steady() - began) * per_second) - sent
+            missed = max(0, due - math.ceil(per_second))  # while it stood still; to make up for that would be a flood
+            sent += missed + self._send(due - missed)
             self._look()
             if self._ahead or self._waiting:
-                next_due = began + sent / self._plan.rate.per_second - self._clock.steady()
+                next_due = began + sent / per_second - self._clock.steady()
                 self._clock.sleep(max(_SHORTEST_PAUSE, min(_PAUSE, next_due)) if self._ahead else _PAUSE)
 
     def _send(self, count: int) -> int:
@@ -107,7 +109,7 @@ class Replay:
             )
 
     def _objects(self, *expected: int) -> bool:
-        """Return whether too many have failed again, having put that on record, and the letters that are left."""
+        """Return whether too many have failed again, which is then on record."""
         objection = self._watch.objection(*expected)
         if objection is not None and self._report.stopped is None:
             self._tell(stopped=objection)

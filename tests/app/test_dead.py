@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -138,6 +139,23 @@ def test_the_rest_follows_at_the_rate(app: Mainspring, shop: Shop, clock: Settab
     app.dead.replay(task="send", canary=0, rate="2/s", progress=shop.drain)
 
     assert 5.4 <= clock.steady() - began <= 6.5
+
+
+def test_time_that_was_lost_is_not_made_up_for(app: Mainspring, shop: Shop, clock: SettableClock) -> None:
+    shop.die(*range(60))
+    shop.broken = False
+    replayed: list[int] = [0]
+
+    def stall(report: Replayed) -> None:
+        if replayed == [0]:
+            clock.advance("1h")
+        replayed.append(report.replayed)
+        drain(app)
+
+    app.dead.replay(task="send", canary=0, rate="10/s", progress=stall)
+
+    assert replayed[-1] == 60
+    assert max(after - before for before, after in pairwise(replayed)) <= 10
 
 
 def test_a_slow_rate_is_kept_and_what_comes_of_it_is_watched_meanwhile(

@@ -34,7 +34,7 @@ def test_a_sound_database_is_well(safe_url: str) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "✗" not in done.stdout
-    assert "version 2, up to date" in done.stdout
+    assert "version 3, up to date" in done.stdout
     assert done.stdout.endswith("All is well.\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -47,7 +47,7 @@ def test_programs_are_told_the_same_in_json(safe_url: str) -> None:
     assert told["ok"] is True
     assert told["database"]["kind"] in ("sqlite", "postgresql")
     assert told["database"]["version"][0].isdigit()
-    assert told["schema"] == {"version": 2, "needed": 2}
+    assert told["schema"] == {"version": 3, "needed": 3}
     assert told["durability"].startswith("survives a ")
     assert told["commit_ms"] > 0
     assert abs(told["clock_difference_ms"]) < 1000
@@ -159,12 +159,12 @@ def test_a_database_that_is_newer_than_the_program_is_a_problem(url: str) -> Non
 
 def test_a_database_that_is_older_than_the_program_is_a_problem(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     migrated(url)
-    monkeypatch.setattr(diagnosis, "_known_version", lambda: 3)
+    monkeypatch.setattr(diagnosis, "_known_version", lambda: 4)
 
     done = doctor("--url", url)
 
     assert done.returncode == 1
-    assert "version 2, but 3 is needed" in done.stdout
+    assert "version 3, but 4 is needed" in done.stdout
     assert "run `mainspring migrate`" in " ".join(done.stdout.split())
 
 

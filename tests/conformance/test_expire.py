@@ -93,11 +93,12 @@ def test_what_waits_expires_in_whatever_state(store: SqlStore, clock: SettableCl
 def test_a_running_job_has_started_and_does_not_expire(store: SqlStore, clock: SettableClock) -> None:
     session = opened_session(store, lease=2 * HOUR)
     job, back = claimed_job(store, session, expires=HOUR), claimed_job(store, session, expires=HOUR)
+    store.enqueue([new_job(queue="other", expires=HOUR)])
     clock.advance(HOUR)
 
     swept = store.expire()
 
-    assert (swept.count, swept.next_due) == (0, None)
+    assert (swept.count, swept.next_due) == (1, None)
     assert store.settle([settle(job, Succeeded("1")), settle(back, Returned())]) == {job.id, back.id}
     assert store.claim(session, "default", 10) == []  # what was given back can't start any more
     assert store.expire().count == 1

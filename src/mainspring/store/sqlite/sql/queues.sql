@@ -39,10 +39,11 @@ WHERE ageing IS NOT NULL;
 SELECT name, was, changes
 FROM mainspring_queues
 WHERE ranked < changes
-   OR (ageing IS NULL
-       AND EXISTS (SELECT 1 FROM mainspring_jobs WHERE state = 'ready' AND queue = name AND rank < 9007199254740992))
-   OR (ageing IS NOT NULL
-       AND EXISTS (SELECT 1 FROM mainspring_jobs WHERE state = 'ready' AND queue = name AND rank >= 9007199254740992))
+   OR CASE WHEN ageing IS NULL
+           THEN (SELECT rank FROM mainspring_jobs WHERE state = 'ready' AND queue = name ORDER BY rank LIMIT 1)
+                < 9007199254740992
+           ELSE (SELECT rank FROM mainspring_jobs WHERE state = 'ready' AND queue = name ORDER BY rank DESC LIMIT 1)
+                >= 9007199254740992 END
 ORDER BY name;
 
 -- Jobs that have their new place already keep it: this may be run again.
