@@ -28,6 +28,8 @@ WAKE, DEAD = "tests/conformance/test_wake.py", "tests/conformance/test_dead.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
 CRASHES = "tests/faults/test_crashes.py"
+JOIN, KEYS, IDEMPOTENCY = (f"tests/conformance/test_{name}.py" for name in ("join", "keys", "idempotency"))
+CALLERS, ENQUEUE_RACES = "tests/app/test_callers.py", "tests/races/test_enqueue_races.py"
 JOURNAL, TRANSACTION = "tests/conformance/test_journal.py", "tests/conformance/test_transaction.py"
 HEARTBEAT, SETTLER, EXECUTE, QUEUES = (
     f"tests/worker/test_{name}.py" for name in ("heartbeat", "settler", "execute", "queues")
@@ -1235,6 +1237,139 @@ MUTANTS = [
         "            self._try_out(plan.rewrite, letters)",
         "            pass",
         "tests/app/test_dead.py::test_a_patch_that_one_letter_of_many_can_not_take_changes_nothing[sqlite",
+    ),
+    Mutant(
+        "SQLite lets the driver overlook that a job begins the caller's transaction",
+        "store/sqlite/callers.py",
+        'plain.execute(f"BEGIN {connection.isolation_level}")',
+        "pass",
+        f"{JOIN}::test_a_rollback_keeps_neither[sqlite",
+    ),
+    Mutant(
+        "SQLite stores a job in whatever file the caller has open",
+        "store/sqlite/callers.py",
+        "if not file or not _same(Path(file), path):",
+        "if False:",
+        f"{JOIN}::test_a_connection_to_another_file_is_refused",
+    ),
+    Mutant(
+        "SQLite leaves half a batch in the caller's transaction",
+        "store/sqlite/callers.py",
+        'plain.execute("ROLLBACK TO mainspring")',
+        "pass",
+        f"{JOIN}::test_a_batch_that_fails_on_the_way_leaves_the_callers_transaction_as_it_was[sqlite",
+    ),
+    Mutant(
+        "SQLite leaves its own taste on the caller's connection",
+        "store/sqlite/callers.py",
+        "        connection.text_factory = before\n",
+        "        pass\n",
+        f"{JOIN}::test_the_callers_taste_is_neither_in_the_way_nor_changed[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL stores a job in whatever database the caller is connected to",
+        "store/postgres/database.py",
+        "        if (database, began) != self._identity:",
+        "        if False:",
+        f"{JOIN}::test_a_connection_to_another_database_of_the_server_is_refused",
+    ),
+    Mutant(
+        "PostgreSQL commits the caller's transaction for him",
+        "store/postgres/database.py",
+        'session.run("identity")  # begins',
+        "pass  # begins",
+        f"{JOIN}::test_a_rollback_keeps_neither[postgres",
+    ),
+    Mutant(
+        "PostgreSQL fails the caller's transaction with half a batch",
+        "store/postgres/database.py",
+        "with callers.transaction() if steps else nullcontext():",
+        "with nullcontext():",
+        f"{JOIN}::test_a_batch_that_fails_on_the_way_leaves_the_callers_transaction_as_it_was[postgres",
+    ),
+    Mutant(
+        "PostgreSQL runs its statements with the caller's adapters",
+        "store/postgres/callers.py",
+        "AdaptersMap(psycopg.adapters)",
+        "AdaptersMap(connection.adapters)",
+        f"{JOIN}::test_the_callers_taste_is_neither_in_the_way_nor_changed[postgres",
+    ),
+    Mutant(
+        "PostgreSQL prepares statements in the caller's session",
+        "store/postgres/database.py",
+        "    def _prepared(self, query: str) -> bool | None:  # noqa: ARG002\n        return False",
+        "    def _prepared(self, query: str) -> bool | None:  # noqa: ARG002\n        return True",
+        f"{JOIN}::test_the_callers_session_is_left_as_it_was",
+    ),
+    Mutant(
+        "Workers do not hear of what was enqueued in a transaction",
+        "store/postgres/database.py",
+        "self._waker.wake_later(topics)",
+        "pass",
+        f"{JOIN}::test_a_store_that_closes_says_first_what_it_was_to_say_later",
+    ),
+    Mutant(
+        "SQLAlchemy is not told that a transaction has begun",
+        "store/callers.py",
+        'conn.exec_driver_sql("SELECT 1")',
+        "pass",
+        f"{CALLERS}::test_a_connection_of_sqlalchemy_that_has_done_nothing_else_commits",
+    ),
+    Mutant(
+        "A job that runs gets new arguments",
+        "model/lifecycle.py",
+        " or job.state is RUNNING or job.task != new.task",
+        " or job.task != new.task",
+        f"{KEYS}::test_a_running_job_is_never_changed",
+    ),
+    Mutant(
+        "A job gets the arguments of another task",
+        "model/lifecycle.py",
+        " or job.state is RUNNING or job.task != new.task",
+        " or job.state is RUNNING",
+        f"{KEYS}::test_a_job_of_another_task_is_never_changed",
+    ),
+    Mutant(
+        "A job that is replaced loses its place",
+        f"{SQLITE}/enqueue.sql",
+        "coalesce(asked.due_us, rank - ((100 - mainspring_jobs.priority) << 53))",
+        "coalesce(asked.due_us, :now)",
+        f"{KEYS}::test_replace_keeps_a_job_in_its_place_among_those_of_its_priority[sqlite",
+    ),
+    Mutant(
+        "A lost reply to a change makes a second job",
+        "store/enqueue.py",
+        "repeats | changed_before(tx, changed)",
+        "repeats | {}",
+        f"{NETWORK}::test_an_enqueue_that_changed_a_job_and_whose_reply_is_lost_makes_no_second_one",
+    ),
+    Mutant(
+        "PostgreSQL judges an idempotency key by what it saw before it waited",
+        f"{POSTGRES}/idempotency.sql",
+        "ON CONFLICT (key) DO UPDATE SET key = excluded.key\nRETURNING key, job_id;",
+        "ON CONFLICT (key) DO NOTHING\nRETURNING key, job_id;",
+        f"{ENQUEUE_RACES}::test_a_request_waits_for_another_that_is_not_committed_yet",
+    ),
+    Mutant(
+        "An idempotency key ends with its job",
+        "store/sqlite/sql/fragments.sql",
+        "done.finished_at + mainspring_idempotency.ttl > :now",
+        "FALSE",
+        f"{IDEMPOTENCY}::test_it_gets_it_until_its_time_past_the_finish_is_over[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL prunes the idempotency key of a living job",
+        "store/postgres/sql/fragments.sql",
+        "EXISTS (SELECT FROM mainspring.jobs AS job WHERE job.id = held.job_id)\n    OR ",
+        "",
+        f"{IDEMPOTENCY}::test_a_key_is_pruned_once_it_counts_no_longer[postgres",
+    ),
+    Mutant(
+        "An idempotency key forgets the job that stands for it by its key",
+        "store/enqueue.py",
+        "    idempotency.keep(tx,",
+        "    _ = (tx,",
+        f"{IDEMPOTENCY}::test_a_job_that_stands_for_it_by_its_key_stands_for_it_from_then_on",
     ),
 ]
 

@@ -128,7 +128,7 @@ class TaskHandle(Generic[P, R]):
             delay=duration(wishes["run_after"], "run_after") if "run_after" in wishes else timedelta(0),
             expires=duration(wishes["expires"], "expires") if "expires" in wishes else task.expires,
             key=wishes["key"] if "key" in wishes else task.key_of(payloads[0]),
-            if_taken=if_taken_of(wishes.get("if_taken", IfTaken.RETURN)),
+            if_taken=if_taken_of(wishes["if_taken"]) if "if_taken" in wishes else IfTaken.RETURN,
             idempotency_key=wishes.get("idempotency_key"),
             idempotency_ttl=self._idempotency_ttl(),
         )
