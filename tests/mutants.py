@@ -317,8 +317,8 @@ MUTANTS = [
     Mutant(
         "a wish that comes while an attempt ends is forgotten",
         "store/settle.py",
-        "    topics |= _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])\n",
-        "",
+        "    topics = _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])\n",
+        "    topics: set[str] = set()\n",
         f"{SETTLE}::test_a_cancel_that_comes_during_a_failing_attempt_is_not_lost",
     ),
     Mutant(
@@ -443,8 +443,8 @@ MUTANTS = [
     Mutant(
         "a large batch may be stored by half",
         "store/enqueue.py",
-        "db.transact(lambda tx: _insert_in_pieces(tx, pieces))",
-        "db.attempt(lambda tx: _insert_in_pieces(tx, pieces))",
+        "(db.attempt if alone else db.transact)(work)",
+        "db.attempt(work)",
         f"{ENQUEUE}::test_a_large_batch_that_fails_on_the_way_is_not_stored_at_all[postgres",
     ),
     Mutant(
@@ -856,8 +856,8 @@ MUTANTS = [
     Mutant(
         "nothing is ever pruned",
         "scheduler/scheduler.py",
-        "self._alert, self._prune]",
-        "self._alert]",
+        "self._rank, self._prune]",
+        "self._rank]",
         "tests/scheduler/test_prune.py",
     ),
     Mutant(
@@ -1332,8 +1332,8 @@ MUTANTS = [
     Mutant(
         "A job that is replaced loses its place",
         f"{SQLITE}/enqueue.sql",
-        "coalesce(asked.due_us, rank - ((100 - mainspring_jobs.priority) << 53))",
-        "coalesce(asked.due_us, :now)",
+        "coalesce(due_us, rank - {precedence})",
+        "coalesce(due_us, :now)",
         f"{KEYS}::test_replace_keeps_a_job_in_its_place_among_those_of_its_priority[sqlite",
     ),
     Mutant(

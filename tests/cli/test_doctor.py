@@ -23,6 +23,7 @@ from mainspring.store.sql import SqlStore
 from tests.cli.databases import migrated
 from tests.cli.program import Done, in_process, mainspring
 from tests.support.databases import make_newer
+from tests.support.schema import LATEST
 
 
 def doctor(*arguments: str) -> Done:
@@ -34,7 +35,7 @@ def test_a_sound_database_is_well(safe_url: str) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "✗" not in done.stdout
-    assert "version 3, up to date" in done.stdout
+    assert f"version {LATEST}, up to date" in done.stdout
     assert done.stdout.endswith("All is well.\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -47,7 +48,7 @@ def test_programs_are_told_the_same_in_json(safe_url: str) -> None:
     assert told["ok"] is True
     assert told["database"]["kind"] in ("sqlite", "postgresql")
     assert told["database"]["version"][0].isdigit()
-    assert told["schema"] == {"version": 3, "needed": 3}
+    assert told["schema"] == {"version": LATEST, "needed": LATEST}
     assert told["durability"].startswith("survives a ")
     assert told["commit_ms"] > 0
     assert abs(told["clock_difference_ms"]) < 1000
@@ -159,12 +160,12 @@ def test_a_database_that_is_newer_than_the_program_is_a_problem(url: str) -> Non
 
 def test_a_database_that_is_older_than_the_program_is_a_problem(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     migrated(url)
-    monkeypatch.setattr(diagnosis, "_known_version", lambda: 4)
+    monkeypatch.setattr(diagnosis, "_known_version", lambda: LATEST + 1)
 
     done = doctor("--url", url)
 
     assert done.returncode == 1
-    assert "version 3, but 4 is needed" in done.stdout
+    assert f"version {LATEST}, but {LATEST + 1} is needed" in done.stdout
     assert "run `mainspring migrate`" in " ".join(done.stdout.split())
 
 

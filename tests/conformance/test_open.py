@@ -38,9 +38,8 @@ from mainspring.testing import SettableClock
 from tests.support.databases import execute, make_newer
 from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
 from tests.support.postgres import with_database
+from tests.support.schema import LATEST, MIGRATIONS
 
-NAMES = ["kernel", "schedules", "queues", "limits", "idempotency"]
-LATEST = len(NAMES)
 ROOT = Path(__file__).parents[2]
 
 
@@ -83,7 +82,7 @@ def test_migrate_says_what_it_did(empty_url: str) -> None:
     store = open_store(empty_url, prepared=False)
 
     assert store.version() == 0
-    assert [(migration.number, migration.name) for migration in store.migrate()] == [*enumerate(NAMES, 1)]
+    assert [(migration.number, migration.name) for migration in store.migrate()] == [*enumerate(MIGRATIONS, 1)]
     assert store.migrate() == []
     store.close()
 

@@ -1,0 +1,6 @@
+"""What a database that is up to date has been through."""
+
+from __future__ import annotations
+
+MIGRATIONS = ["kernel", "schedules", "queues", "limits", "idempotency"]
+LATEST = len(MIGRATIONS)
