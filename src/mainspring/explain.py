@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 
 from mainspring.model.job import Job, JobState
 from mainspring.model.queue import Pausable, Pause
+from mainspring.model.text import counted
 from mainspring.store import Store
 
 _NAMED = 3
+_COUNTED = 10_000
+"""Jobs ahead of one that are counted: further on, a number would tell no more."""
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -18,13 +23,18 @@ class Reason(msgspec.Struct, frozen=True):
     sentence: str
 
 
-def explain(store: Store, job: Job) -> list[Reason]:
-    """Return every reason why *job* does not run; none when it runs or has finished."""
+def explain(store: Store, job: Job, now: datetime) -> list[Reason]:
+    """Return every reason why *job* does not run, the first to lift first; none when it runs or has finished.
+
+    That others are ahead of it is only said where nothing else keeps it from running.
+    """
     if job.state.final or job.state is JobState.RUNNING:
         return []
     reasons: list[Reason] = []
+    if job.expires_at is not None and job.expires_at <= now:
+        reasons.append(Reason("expired", f"it could have started until {_at(job.expires_at)}, and will not any more"))
     if job.state in (JobState.SCHEDULED, JobState.RETRYING):
-        reasons.append(Reason("not_due", f"it is due at {job.run_at.isoformat(timespec='seconds')}"))
+        reasons.append(Reason("not_due", f"it is due at {_at(job.run_at)}"))
     if job.waits_for is not None:
         reasons += _limit(store, job.waits_for)
     if job.state is JobState.PAUSED:
@@ -32,7 +42,19 @@ def explain(store: Store, job: Job) -> list[Reason]:
         reasons.append(Reason("paused", f"it was paused{why}; resume it"))
     reasons += _paused(store, job)
     reasons += _missing_worker(store, job)
-    return reasons
+    return reasons or _behind(store, job)
+
+
+def _behind(store: Store, job: Job) -> list[Reason]:
+    ahead = store.jobs_ahead(job.id, _COUNTED)
+    if not ahead:
+        return []
+    number = f"{ahead:,} or more jobs are" if ahead == _COUNTED else "1 job is" if ahead == 1 else f"{ahead:,} jobs are"
+    return [Reason("behind", f"{number} ahead of it in queue {job.queue!r}; it runs when its turn comes")]
+
+
+def _at(instant: datetime) -> str:
+    return instant.isoformat(timespec="seconds")
 
 
 def _limit(store: Store, key: str) -> list[Reason]:
@@ -57,7 +79,7 @@ def _paused(store: Store, job: Job) -> list[Reason]:
 
 def _pause(pause: Pause) -> Reason:
     said = f" ({pause.reason})" if pause.reason else ""
-    since = pause.since.isoformat(timespec="seconds")
+    since = _at(pause.since)
     return Reason(
         f"{pause.kind}_paused",
         f"{pause.kind} {pause.name!r} was paused by {pause.by} at {since}{said}; "
@@ -70,15 +92,10 @@ def _missing_worker(store: Store, job: Job) -> list[Reason]:
     alive = [session for session in store.sessions() if session.alive]
     if not alive:
         return [Reason("no_worker", "no worker is alive; start one with `mainspring worker`")]
-    if not any(job.task in session.tasks for session in alive):
-        known = "its code may not be deployed yet, or its name has changed"
-        return [Reason("unknown_task", f"no worker that is alive has a task named {job.task!r}; {known}")]
-    if not any(job.queue in session.queues for session in alive):
-        return [
-            Reason(
-                "unserved_queue", f"no worker that is alive serves queue {job.queue!r}; start one with -q {job.queue}"
-            )
-        ]
-    if not any(job.queue in session.queues and job.task in session.tasks for session in alive):
-        return [Reason("no_fit", f"no worker that is alive both serves queue {job.queue!r} and has task {job.task!r}")]
+    serving = [session for session in alive if job.queue in session.queues]
+    if not serving:
+        return [Reason("no_worker", f"no worker serves queue {job.queue!r}; start one with -q {job.queue}")]
+    if not any(job.task in session.tasks for session in serving):
+        workers = f"0 of {counted(len(serving), 'worker')} that serve queue {job.queue!r} know task {job.task!r}"
+        return [Reason("no_handler", f"{workers}; its code may not be deployed yet, or its name has changed")]
     return []

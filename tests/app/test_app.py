@@ -405,6 +405,6 @@ def test_a_job_that_no_worker_would_take_says_so(url: str) -> None:
             )
         ]
 
-    assert told == [["unknown_task"], ["unserved_queue"]]
+    assert told == [["no_handler"], ["no_worker"]]
     stranger.close()
     app.close()

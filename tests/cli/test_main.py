@@ -38,8 +38,11 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
 
     named = re.findall(r"^│ (\w+) ", done.stdout, re.MULTILINE)
     assert done.returncode == 0
-    expected = ["up", "worker", "scheduler", "enqueue", "jobs", "dead", "schedules", "workers", "migrate", "doctor"]
-    assert named == expected
+    assert named == [
+        *("up", "worker", "scheduler"),
+        *("enqueue", "jobs", "why", "dead", "schedules", "queues", "tasks", "workers"),
+        *("migrate", "doctor"),
+    ]
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 

@@ -25,6 +25,7 @@ from mainspring.cli.queues.commands import queues
 from mainspring.cli.scheduler import scheduler
 from mainspring.cli.schedules.commands import schedules
 from mainspring.cli.tasks.commands import tasks
+from mainspring.cli.why import why
 from mainspring.cli.worker import up, worker
 from mainspring.cli.workers import workers
 from mainspring.errors import DeadGroupNotFound, JobNotFound, MainspringError, ScheduleNotFound
@@ -38,6 +39,7 @@ _ORDER = (
     "scheduler",
     "enqueue",
     "jobs",
+    "why",
     "dead",
     "schedules",
     "queues",
@@ -83,6 +85,7 @@ app.command(rich_help_panel="Run")(worker)
 app.command(rich_help_panel="Run")(scheduler)
 app.command(rich_help_panel="Jobs")(enqueue)
 app.add_typer(jobs, name="jobs", rich_help_panel="Jobs")
+app.command(rich_help_panel="Jobs")(why)
 app.add_typer(dead, name="dead", rich_help_panel="Jobs")
 app.add_typer(schedules, name="schedules", rich_help_panel="Jobs")
 app.add_typer(queues, name="queues", rich_help_panel="Jobs")

@@ -29,6 +29,12 @@ def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> lis
     return [to_job(row) for row in found]
 
 
+def jobs_ahead(db: Database, job_id: UUID, most: int) -> int:
+    """See `protocol.Inspects.jobs_ahead`."""
+    ((ahead,),) = db.read("jobs_ahead", job_id=job_id, most=most)
+    return int(ahead)
+
+
 def limit(db: Database, key: str) -> Standing | None:
     """See `protocol.Inspects.limit`."""
     for _, *row in db.read("look_at_limits", keys=rows.document([key])):

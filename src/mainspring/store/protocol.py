@@ -428,6 +428,10 @@ class Queues(Protocol):
 class Inspects(Protocol):
     """For whoever wants to know."""
 
+    def jobs_ahead(self, job_id: UUID, most: int) -> int:
+        """Return how many ready jobs of its queue come before a ready job, counted up to *most*."""
+        ...
+
     def limit(self, key: str) -> Standing | None:
         """Return how the limit with this key stands; None when no job has come to it lately."""
         ...

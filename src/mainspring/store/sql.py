@@ -194,6 +194,9 @@ class SqlStore:
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
 
+    def jobs_ahead(self, job_id: UUID, most: int) -> int:
+        return inspect.jobs_ahead(self._db, job_id, most)
+
     def limit(self, key: str) -> Standing | None:
         return inspect.limit(self._db, key)
 

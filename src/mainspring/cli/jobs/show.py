@@ -41,7 +41,7 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         attempts = store.attempts(job.id)
         # The lines of the last attempt only: those of earlier ones may be many, and `jobs logs` has them.
         lines = store.logs(job.id, after=(job.fence, 0), limit=_MOST_LINES)
-        reasons = explain(store, job)
+        reasons = explain(store, job, SystemClock().now())
         names = _worker_names(store)
     if as_json:
         told = job_document(job)

@@ -57,3 +57,12 @@ SELECT id, fence, attempt, session, started_at, finished_at, outcome,
 FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids)) AND outcome IS NOT NULL
 ORDER BY fence;
+
+-- name: jobs_ahead
+SELECT count(*) AS ahead
+FROM (
+    SELECT 1
+    FROM mainspring_jobs AS other, (SELECT queue, rank FROM mainspring_jobs WHERE id = :job_id AND state = 'ready') AS job
+    WHERE other.state = 'ready' AND other.queue = job.queue AND other.rank < job.rank
+    LIMIT :most
+) AS others;

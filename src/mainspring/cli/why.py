@@ -1,0 +1,42 @@
+"""`mainspring why`: what keeps a job from running."""
+
+from __future__ import annotations
+
+from mainspring.app import DEFAULT_URL
+from mainspring.cli.database import existing
+from mainspring.cli.ids import find
+from mainspring.cli.jobs.look import state_of
+from mainspring.cli.options import AsJson, JobId, Url
+from mainspring.cli.output import cell, listing, say, say_json, show
+from mainspring.clock import SystemClock
+from mainspring.explain import Reason, explain
+from mainspring.model.job import Job
+
+
+def why(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Say why a job is not running, and what would let it."""
+    with existing(url) as store:
+        job = find(store, job_id)
+        reasons = explain(store, job, SystemClock().now())
+    if as_json:
+        told = [{"code": reason.code, "sentence": reason.sentence} for reason in reasons]
+        say_json({"id": str(job.id), "state": job.state, "reasons": told})
+    elif reasons:
+        _show(reasons)
+    else:
+        say(_nothing(job))
+
+
+def _show(reasons: list[Reason]) -> None:
+    table = listing("Reason", "What it is")
+    table.columns[0].no_wrap = True
+    table.columns[1].overflow = "fold"
+    for reason in reasons:
+        table.add_row(cell(reason.code), cell(reason.sentence))
+    show(table)
+
+
+def _nothing(job: Job) -> str:
+    if job.state.final:
+        return f"It has finished: {state_of(job)}."
+    return f"Nothing keeps it from running: it is {state_of(job)}."
