@@ -71,19 +71,15 @@ def held_job(handler: Callable[[], Any], **policies: Any) -> Held:
         fence=1,
         session=uuid4(),
         started_at=now,
-        **dict.fromkeys(
-            (
-                "wish",
-                "reason",
-                "error",
-                "finished_at",
-                "outcome",
-                "result",
-                "progress",
-                "schedule",
-                "tick",
-                "expires_at",
-            )
-        ),
+        wish=None,
+        reason=None,
+        error=None,
+        finished_at=None,
+        outcome=None,
+        result=None,
+        progress=None,
+        schedule=None,
+        tick=None,
+        expires_at=None,
     )
     return Held(job, Task(name="work", handler=handler, **policies))

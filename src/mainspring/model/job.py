@@ -162,8 +162,8 @@ class Job(msgspec.Struct, frozen=True):
     schedule: str | None  # the one that made it
     tick: datetime | None  # the nominal time for which it was made
     expires_at: datetime | None  # when it may not start any more
-    holds: tuple[str, ...] | None = None  # the limits of which it has a slot, once it may start
     waits_for: str | None = None  # the limit for which it is blocked
+    holds: tuple[str, ...] = ()  # the limits of which it has a slot
 
     @property
     def failure(self) -> Failure | None:

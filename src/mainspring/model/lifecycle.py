@@ -73,7 +73,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     reason: str | None = None
     schedule: str | None = None  # the job's, which may wait for its end
-    holds: tuple[str, ...] | None = None  # the job's, whose slots become free
+    holds: tuple[str, ...] = ()  # the job's, whose slots become free
     waits_for: str | None = None  # the limit for which it waits from now on
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
 
 def wait(job: Job, limit: str) -> Settlement:
     """Return what becomes of the *job* that was claimed and may not start, because of a *limit*: it costs nothing."""
-    return _move(job, BLOCKED, attempt=job.attempt - 1, reason=job.reason, waits_for=limit, holds=None)
+    return _move(job, BLOCKED, attempt=job.attempt - 1, reason=job.reason, waits_for=limit, holds=())
 
 
 def reap(job: Job, reason: str) -> Settlement:
@@ -225,7 +225,7 @@ class _Changes(TypedDict, total=False):
     result: str
     failure: Failure
     reason: str | None
-    holds: tuple[str, ...] | None
+    holds: tuple[str, ...]
     waits_for: str
 
 

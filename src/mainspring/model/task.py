@@ -117,9 +117,7 @@ class Task:
     def named(self, payload: str) -> Mapping[str, object]:
         """Return the arguments that *payload* carries by the names of their parameters, defaults among them."""
         call = decode_call(payload)
-        bound = self.bind(call.args, call.kwargs)
-        bound.apply_defaults()
-        return bound.arguments
+        return {**self._defaults, **dict(zip(self._places, call.args, strict=False)), **call.kwargs}
 
     def wants(self, payload: str) -> list[Want]:
         """Return what a job with this payload wants of the limits; nothing if it can't be run anyway."""
@@ -127,9 +125,10 @@ class Task:
             return []
         try:
             arguments = self.named(payload)
-        except InvalidPayload:
+            wants = [limit.want(arguments) for limit in self.limits]
+        except (InvalidPayload, KeyError):  # the last for an argument that is missing
             return []
-        return list({want.key: want for want in (limit.want(arguments) for limit in self.limits)}.values())
+        return wants if len(wants) == 1 else list({want.key: want for want in wants}.values())
 
     def patched(self, payload: str, patch: Mapping[str, object]) -> str:
         """Return *payload* with the arguments that *patch* names set, by position where they were, and checked."""
@@ -170,6 +169,11 @@ class Task:
             self._shapes[positional, named] = msgspec.json.Decoder(call)
         except TypeError:
             return  # an annotation that can be converted to, but not decoded to
+
+    @functools.cached_property
+    def _defaults(self) -> dict[str, object]:
+        parameters = self._signature.parameters.values()
+        return {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature:

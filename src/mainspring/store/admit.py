@@ -52,9 +52,9 @@ def _admit(tx: Runner, asking: Asking, wanted: Mapping[str, Want]) -> tuple[set[
     answers = decide(left, {key: gate for key, (_, gate) in limits.items()})
     waiting = {limit for _, limit in answers if limit is not None}
     started = {job.id for job, limit in answers if limit is None}
-    slots = {job.id: [want.key for want in wants if want.concurrency] for job, wants in left if job.id in started}
+    slots = [(want.key, job.id) for job, wants in left if job.id in started for want in wants if want.concurrency]
     if slots:
-        tx.run("hold", held=rows.held(slots))
+        tx.run("hold", slots=rows.document(slots))
     _, topics = apply(tx, [lifecycle.wait(job, limit) for job, limit in answers if limit is not None])
     if waiting:
         # One that waits for a limit leaves the others that it has; somebody else may be waiting for those.
@@ -70,9 +70,12 @@ def _admit(tx: Runner, asking: Asking, wanted: Mapping[str, Want]) -> tuple[set[
 
 
 def _ours(tx: Runner, asking: Asking) -> tuple[Asking, set[UUID]]:
-    """Lock those that are still held; return them, and apart from them those that an earlier try has let through."""
-    found = tx.run("lock_claimed", ids=rows.ids(job.id for job, _ in asking))
-    running = {job_id: (fence, holds) for job_id, state, fence, holds in found if state is JobState.RUNNING}
-    ours = [(job, wants) for job, wants in asking if job.id in running and running[job.id][0] == job.fence]
-    before = {job.id for job, _ in ours if running[job.id][1] is not None}
-    return [(job, wants) for job, wants in ours if job.id not in before], before
+    """Lock those that are still held; return them, and apart from them those that an earlier try has let through.
+
+    One that has no slot, for its limits are all of rate, is asked for again, and pays twice.
+    """
+    ids = rows.ids(job.id for job, _ in asking)
+    running = {job_id: fence for job_id, state, fence in tx.run("lock_claimed", ids=ids) if state is JobState.RUNNING}
+    before = {job_id for _, job_id in tx.run("slots_of", ids=ids)} if tx.in_doubt else set()
+    ours = [(job, wants) for job, wants in asking if running.get(job.id) == job.fence]
+    return [(job, wants) for job, wants in ours if job.id not in before], before & running.keys()

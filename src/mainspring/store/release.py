@@ -4,34 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from uuid import UUID
 
 from mainspring.model.limits import Gate, Standing
 from mainspring.store import rows
-from mainspring.store.database import Runner
+from mainspring.store.database import Row, Runner
 
+Limits = Mapping[str, tuple[Standing, Gate]]
 Moved = Mapping[str, tuple[datetime | None, datetime | None]]
 """For each limit, when its bucket is full, and when to look whether those that wait may go on."""
 
 
-def free(tx: Runner, slots: Sequence[tuple[str, UUID]]) -> set[str]:
+def free(tx: Runner, slots: Sequence[Row]) -> set[str]:
     """Give back *slots*, by limit and job, and let others have them; return the topics to wake."""
     if not slots:
         return set()
-    keys = {key for key, _ in slots}
-    tx.run("lock_limits", keys=rows.document(sorted(keys)))
-    tx.run("free", slots=rows.document(slots))
-    return let_go_on(tx, look(tx, keys))
+    keys = rows.document(sorted({key for key, _ in slots}))
+    tx.run("lock_limits", keys=keys)
+    return let_go_on(tx, _gates(tx.run("free", slots=rows.document(slots), keys=keys)))
 
 
-def look(tx: Runner, keys: Collection[str]) -> dict[str, tuple[Standing, Gate]]:
+def look(tx: Runner, keys: Collection[str]) -> Limits:
     """Return the limits with these keys as they stand; they are locked."""
-    found = tx.run("look_at_limits", keys=rows.document(keys))
+    return _gates(tx.run("look_at_limits", keys=rows.document(keys)))
+
+
+def _gates(found: Sequence[Row]) -> Limits:
     standing = {row[0]: (Standing(*row), now) for now, *row in found}
     return {key: (limit, Gate(limit, now)) for key, (limit, now) in standing.items()}
 
 
-def let_go_on(tx: Runner, limits: Mapping[str, tuple[Standing, Gate]]) -> set[str]:
+def let_go_on(tx: Runner, limits: Limits) -> set[str]:
     """Make jobs ready that wait for *limits* with room, the most urgent first; return the topics to wake."""
     topics: set[str] = set()
     for key, (standing, gate) in limits.items():

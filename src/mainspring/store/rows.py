@@ -41,7 +41,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     "kind": lambda column: [_PAUSABLES[value] for value in column],
     "origin": lambda column: [_ORIGINS[value] for value in column],
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
-    "holds": lambda column: [None if value is None else _names.decode(value) for value in column],
+    "holds": lambda column: [_names.decode(value) if value else () for value in column],
 }
 """By column name: what neither driver can know."""
 
@@ -177,11 +177,6 @@ def ticks(recorded: Iterable[tuple[str, Tick, UUID | None]]) -> str:
         (schedule, microseconds(tick.at), _instant(tick.until), tick.count, tick.verdict, tick.reason, job_id)
         for schedule, tick, job_id in recorded
     )
-
-
-def held(slots: Mapping[UUID, Sequence[str]]) -> str:
-    """Return, for each job, the limits of which it has a slot, for the query `hold`."""
-    return _encoder.encode(slots).decode()
 
 
 def limits(wanted: Iterable[Want]) -> str:

@@ -46,7 +46,7 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
                 settled |= _finish(tx, ending, piece, rows.endings(piece))
     topics = _follow(tx, settlements, settled)
     settled, wakes = _settle_again(tx, settlements, settled)
-    slots = [(key, one.job_id) for one in settlements if one.holds and one.job_id in settled for key in one.holds]
+    slots = [(key, one.job_id) for one in settlements if one.job_id in settled for key in one.holds]
     return settled, topics | wakes | free(tx, slots)
 
 

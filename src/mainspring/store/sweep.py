@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
+from mainspring.model.job import Job
+from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
@@ -94,10 +98,18 @@ def _reap_batch(tx: Runner, session: UUID) -> tuple[int, set[str]] | None:
     ((name, lease),) = dead
     why = f"worker {name} ({session}) did not renew its lease of {lease.total_seconds():g} s"
     held = [to_job(row) for row in tx.run("lock_held", session=session, limit=REAP_BATCH)]
-    settled, topics = apply(tx, [lifecycle.reap(job, why) for job in held])
+    settled, topics = apply(tx, [lifecycle.reap(job, why) for job in _with_slots(tx, held)])
     # Not by how many were found: one that its late worker settles while we wait for its lock drops out of the batch.
     tx.run("close_session", session=session)
     return len(settled), topics
+
+
+def _with_slots(tx: Runner, held: list[Job]) -> list[Job]:
+    """Return locked jobs with the slots that they have now: one may have been admitted while we waited for it."""
+    slots: dict[UUID, list[str]] = {}
+    for key, job_id in tx.run("slots_of", ids=rows.ids(job.id for job in held)):
+        slots.setdefault(job_id, []).append(key)
+    return [replace(job, holds=tuple(slots.get(job.id, ()))) for job in held]
 
 
 def prune(db: Database, age: timedelta) -> int:

@@ -127,7 +127,7 @@ def test_a_key_that_a_database_could_not_keep_or_index_is_refused(key: Any) -> N
 
 def stored_job(**facts: Any) -> Job:
     """Return a job of which only *facts* are known."""
-    nothing: dict[str, Any] = dict.fromkeys(Job.__struct_fields__)
+    nothing: dict[str, Any] = dict.fromkeys(Job.__struct_fields__) | {"holds": ()}
     return Job(**nothing | facts)
 
 

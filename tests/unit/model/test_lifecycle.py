@@ -55,7 +55,7 @@ WAITING = [state for state in JobState if not state.final and state is not RUNNI
 
 def job(state: JobState = RUNNING, **changes: Any) -> Job:
     """Return a job that is in its second attempt, has been lost once and was claimed five times."""
-    unknown: dict[str, Any] = dict.fromkeys(Job.__struct_fields__)
+    unknown: dict[str, Any] = dict.fromkeys(Job.__struct_fields__) | {"holds": ()}
     known = {"id": UUID(int=1), "task": "send", "state": state, "run_at": NOW, "attempt": 2, "losses": 1, "fence": 5}
     return Job(**unknown | known | changes)
 

@@ -34,12 +34,10 @@ CREATE TABLE mainspring.jobs (
     schedule   text,
     tick       timestamptz,
     expires_at timestamptz,
-    holds      text,
     waits_for  text,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL),
-    CHECK (state = 'running' OR holds IS NULL),
     CHECK (state = 'blocked' OR waits_for IS NULL)
 ) WITH (
     fillfactor = 70,

@@ -17,5 +17,7 @@ CREATE INDEX limits_release ON mainspring.limits (release_at) WHERE release_at I
 CREATE TABLE mainspring.slots (
     key    text NOT NULL,
     job_id uuid NOT NULL,
-    PRIMARY KEY (key, job_id)
+    PRIMARY KEY (job_id, key)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+
+CREATE INDEX slots_key ON mainspring.slots (key);

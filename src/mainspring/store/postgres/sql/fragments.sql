@@ -2,12 +2,13 @@
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
-CAST(NULL AS text) AS result, progress, schedule, tick, expires_at, holds, waits_for
+CAST(NULL AS text) AS result, progress, schedule, tick, expires_at, waits_for,
+(SELECT CAST(json_agg(key) AS text) FROM mainspring.slots WHERE job_id = id) AS holds
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-CAST(NULL AS text) AS holds, CAST(NULL AS text) AS waits_for
+CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds
 
 -- name: dead
 mainspring.jobs_done
@@ -96,3 +97,12 @@ now + greatest(ttl, interval '1 minute')
         SELECT FROM mainspring.jobs_done AS done WHERE done.id = held.job_id AND done.finished_at + held.ttl > now
     )
 )
+
+-- What was freed in the same statement is still there as far as that can see.
+-- name: standing
+SELECT now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
+       (SELECT count(*) FROM mainspring.slots WHERE slots.key = limits.key)
+       - (SELECT count(*) FROM freed WHERE freed.key = limits.key) AS held,
+       EXISTS (SELECT FROM mainspring.jobs WHERE waits_for = limits.key) AS waiting
+FROM mainspring.limits, clock
+WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))

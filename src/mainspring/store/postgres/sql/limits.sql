@@ -1,6 +1,6 @@
 -- Jobs before limits, and limits in the order of their keys: whoever needs both locks them like that.
 -- name: lock_claimed
-SELECT id, state, fence, holds
+SELECT id, state, fence
 FROM mainspring.jobs
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
 ORDER BY id
@@ -24,32 +24,35 @@ SET concurrency = excluded.concurrency, gap = excluded.gap, burst = excluded.bur
 
 -- Apart from the lock: only a statement that begins after it sees what the one who had it before has done.
 -- name: look_at_limits
-WITH {clock}
-SELECT now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
-       (SELECT count(*) FROM mainspring.slots WHERE slots.key = limits.key) AS held,
-       EXISTS (SELECT FROM mainspring.jobs WHERE waits_for = limits.key) AS waiting
-FROM mainspring.limits, clock
-WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))));
+WITH {clock},
+freed AS (
+    SELECT CAST(NULL AS text) AS key
+    WHERE FALSE
+)
+{standing};
 
 -- name: hold
-WITH given AS MATERIALIZED (
-    SELECT CAST(:held AS jsonb) AS held
-),
-taken AS (
-    INSERT INTO mainspring.slots (key, job_id)
-    SELECT slot.key, CAST(job.key AS uuid)
-    FROM given, jsonb_each(held) AS job, jsonb_array_elements_text(job.value) AS slot (key)
-)
-UPDATE mainspring.jobs
-SET holds = CAST((SELECT held FROM given) -> CAST(id AS text) AS text)
-WHERE id = ANY (ARRAY(SELECT CAST(jsonb_object_keys(held) AS uuid) FROM given));
+INSERT INTO mainspring.slots (key, job_id)
+SELECT fields ->> 0, CAST(fields ->> 1 AS uuid)
+FROM jsonb_array_elements(CAST(:slots AS jsonb)) AS slot (fields);
 
+-- Says how the limits stand then.
 -- name: free
-DELETE FROM mainspring.slots
-WHERE (key, job_id) IN (
-    SELECT fields ->> 0, CAST(fields ->> 1 AS uuid)
-    FROM jsonb_array_elements(CAST(:slots AS jsonb)) AS slot (fields)
-);
+WITH {clock},
+freed AS (
+    DELETE FROM mainspring.slots
+    WHERE (job_id, key) IN (
+        SELECT CAST(fields ->> 1 AS uuid), fields ->> 0
+        FROM jsonb_array_elements(CAST(:slots AS jsonb)) AS slot (fields)
+    )
+    RETURNING key
+)
+{standing};
+
+-- name: slots_of
+SELECT key AS limit_key, job_id
+FROM mainspring.slots
+WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
 
 -- What somebody has in his hands is left to him: to wait for it while the limit is locked could be to wait in a circle.
 -- name: release

@@ -67,7 +67,6 @@ moved AS (
         session = NULL,
         started_at = NULL,
         wish = NULL,
-        holds = NULL,
         waits_for = {told} ->> 9
     FROM clock
     WHERE job.id = ANY (ARRAY(SELECT id FROM held))

@@ -35,12 +35,10 @@ CREATE TABLE mainspring_jobs (
     schedule   TEXT,
     tick       INTEGER,
     expires_at INTEGER,
-    holds      TEXT,
     waits_for  TEXT,
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL),
-    CHECK (state = 'running' OR holds IS NULL),
     CHECK (state = 'blocked' OR waits_for IS NULL)
 ) STRICT;
 

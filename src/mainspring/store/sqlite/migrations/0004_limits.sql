@@ -17,5 +17,7 @@ CREATE INDEX mainspring_limits_release ON mainspring_limits (release_at) WHERE r
 CREATE TABLE mainspring_slots (
     key    TEXT NOT NULL,
     job_id TEXT NOT NULL,
-    PRIMARY KEY (key, job_id)
+    PRIMARY KEY (job_id, key)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX mainspring_slots_key ON mainspring_slots (key);

@@ -2,12 +2,13 @@
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick,
-expires_at, holds, waits_for
+expires_at, waits_for,
+(SELECT json_group_array(key) FROM mainspring_slots WHERE job_id = id) AS holds
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-NULL AS holds, NULL AS waits_for
+NULL AS waits_for, NULL AS holds
 
 -- Told which index to use: where the newest are asked for, it would rather walk all history from its end.
 -- name: dead
@@ -108,3 +109,10 @@ key IN (SELECT key FROM mainspring_idempotency WHERE look_at <= :now ORDER BY lo
         WHERE done.id = mainspring_idempotency.job_id AND done.finished_at + mainspring_idempotency.ttl > :now
     )
 )
+
+-- name: standing
+SELECT :now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
+       (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held,
+       EXISTS (SELECT 1 FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiting
+FROM mainspring_limits
+WHERE key IN (SELECT value FROM json_each(:keys))

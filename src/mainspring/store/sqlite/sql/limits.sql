@@ -1,5 +1,5 @@
 -- name: lock_claimed
-SELECT id, state, fence, holds
+SELECT id, state, fence
 FROM mainspring_jobs
 WHERE id IN (SELECT value FROM json_each(:ids));
 
@@ -17,25 +17,24 @@ ON CONFLICT (key) DO UPDATE
 SET concurrency = excluded.concurrency, gap = excluded.gap, burst = excluded.burst;
 
 -- name: look_at_limits
-SELECT :now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
-       (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held,
-       EXISTS (SELECT 1 FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiting
-FROM mainspring_limits
-WHERE key IN (SELECT value FROM json_each(:keys));
+{standing};
 
 -- name: hold
 INSERT INTO mainspring_slots (key, job_id)
-SELECT slot.value, job.key
-FROM json_each(:held) AS job CROSS JOIN json_each(job.value) AS slot;
+SELECT value ->> 0, value ->> 1
+FROM json_each(:slots);
 
-UPDATE mainspring_jobs
-SET holds = job.value
-FROM json_each(:held) AS job
-WHERE mainspring_jobs.id = job.key;
-
+-- Says how the limits stand then.
 -- name: free
 DELETE FROM mainspring_slots
-WHERE (key, job_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:slots));
+WHERE (job_id, key) IN (SELECT value ->> 1, value ->> 0 FROM json_each(:slots));
+
+{standing};
+
+-- name: slots_of
+SELECT key AS limit_key, job_id
+FROM mainspring_slots
+WHERE job_id IN (SELECT value FROM json_each(:ids));
 
 -- name: release
 UPDATE mainspring_jobs

@@ -53,7 +53,6 @@ SET state = told.state,
     session = NULL,
     started_at = NULL,
     wish = NULL,
-    holds = NULL,
     waits_for = told.waits_for
 FROM told
 WHERE mainspring_jobs.id = told.job_id
