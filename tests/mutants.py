@@ -1036,6 +1036,13 @@ MUTANTS = [
         f"{LIMITS}::test_no_token_is_taken_by_what_may_not_start[sqlite",
     ),
     Mutant(
+        "a reaper overlooks the slot that was taken while it waited",
+        "store/sweep.py",
+        "for job in _with_slots(tx, held)]",
+        "for job in held]",
+        "tests/races/test_limit_races.py::test_a_slot_that_is_taken_while_its_job_is_being_reaped_is_freed",
+    ),
+    Mutant(
         "a lost release is never made up for",
         "model/limits.py",
         "            return self._now + _EVERY\n",
