@@ -1052,8 +1052,8 @@ MUTANTS = [
     Mutant(
         "a tick that is on record counts as a run",
         "model/firing.py",
-        "runs=decision.position.runs - unmade,",
-        "runs=decision.position.runs,",
+        "runs=position.runs - count,",
+        "runs=position.runs,",
         f"{SCHEDULES}::test_a_tick_that_was_made_ahead_does_not_count_again_by_other_times[sqlite",
     ),
     Mutant(

@@ -28,7 +28,7 @@ def failed(jobs: Jobs, mark: str = "aaaa11112222", message: str = "no luck", **l
 
 @pytest.fixture
 def worker(jobs: Jobs, sqlite_url: str) -> Iterator[Mainspring]:
-    """A worker that greets everybody but Eve."""
+    """Greets everybody but Eve. Not at work yet, or it would take the jobs that a test wants to fail by itself."""
     app = Mainspring(sqlite_url)
 
     @app.task(retry=Retry(max_attempts=1))
@@ -37,8 +37,7 @@ def worker(jobs: Jobs, sqlite_url: str) -> Iterator[Mainspring]:
             raise ValueError("not her")
         return name
 
-    with app.worker(concurrency=2):
-        yield app
+    yield app
     app.close()
 
 
@@ -105,7 +104,8 @@ def test_letters_are_listed_in_pages(jobs: Jobs) -> None:
 def test_a_group_is_replayed_by_the_beginning_of_its_name(jobs: Jobs, worker: Mainspring) -> None:
     letters = [failed(jobs) for _ in range(7)]
 
-    done = in_process("dead", "replay", "aaaa", "--yes", "--rate", "1000/s", "--reason", "mended")
+    with worker.worker(concurrency=2):
+        done = in_process("dead", "replay", "aaaa", "--yes", "--rate", "1000/s", "--reason", "mended")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Replayed 7 jobs: 7 succeeded.\n"
@@ -117,7 +117,8 @@ def test_a_replay_that_fails_stops_and_says_why(jobs: Jobs, worker: Mainspring) 
     for _ in range(9):
         failed(jobs)
 
-    done = in_process("dead", "replay", "aaaa", "-y", "--canary", "2", "--stop-at", "10%", "--set", "name=Eve")
+    with worker.worker(concurrency=2):
+        done = in_process("dead", "replay", "aaaa", "-y", "--canary", "2", "--stop-at", "10%", "--set", "name=Eve")
 
     assert done.returncode == 1
     first, second = done.stdout.splitlines()
@@ -130,7 +131,8 @@ def test_a_replay_that_fails_stops_and_says_why(jobs: Jobs, worker: Mainspring) 
 def test_programs_are_told_what_came_of_a_replay(jobs: Jobs, worker: Mainspring) -> None:
     job = failed(jobs)
 
-    done = in_process("dead", "replay", "--id", short(job.id), "--json")
+    with worker.worker(concurrency=2):
+        done = in_process("dead", "replay", "--id", short(job.id), "--json")
 
     assert json.loads(done.stdout) == {
         "found": 1,
@@ -153,8 +155,9 @@ def test_arguments_are_changed_as_the_app_knows_them(jobs: Jobs, folder: Path, w
     )
     job = failed(jobs)
 
-    refused = in_process("dead", "replay", "aaaa", "-y", "--set", "times=often", "--app", "shop")
-    done = in_process("dead", "replay", "aaaa", "-y", "--set", "name=Bob", "--app", "shop")
+    with worker.worker(concurrency=2):
+        refused = in_process("dead", "replay", "aaaa", "-y", "--set", "times=often", "--app", "shop")
+        done = in_process("dead", "replay", "aaaa", "-y", "--set", "name=Bob", "--app", "shop")
 
     assert_refused(refused, "argument 'times'", "got `str`")
     assert done.stdout == "Replayed 1 job: 1 succeeded.\n"

@@ -70,3 +70,9 @@ Queue = Annotated[str | None, typer.Option("--queue", metavar="QUEUE", help="Onl
 TaskName = Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")]
 Key = Annotated[str | None, typer.Option("--key", metavar="KEY", help="Only jobs with this key.")]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, whole or as a listing shows it.")]
+
+# Pages of jobs.
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many jobs to list.")]
+Before = Annotated[
+    str | None, typer.Option("--before", metavar="ID", help="Only jobs older than this one, for the next page.")
+]

@@ -87,8 +87,8 @@ def resume(schedule: Schedule, now: datetime) -> Decision:
     return Decision(position=_standing(schedule, tick_at=next_tick, due_at=due_at), ticks=passed)
 
 
-def unmade(schedule: Schedule, decision: Decision, unmade: int, now: datetime) -> Position:
-    """Return where *schedule* stands when some ticks became no jobs after all, because they had had their turn before.
+def unmade(schedule: Schedule, decision: Decision, count: int, now: datetime) -> Position:
+    """Return where *schedule* stands when *count* ticks became no jobs after all: they had had their turn before.
 
     They count as no runs. A schedule that was to wait for the end of such a job goes on: with the next tick, or with
     what it has kept waiting.
@@ -103,7 +103,7 @@ def unmade(schedule: Schedule, decision: Decision, unmade: int, now: datetime) -
         position,
         tick_at=tick_at,
         due_at=now if buffered else _due(schedule, tick_at),
-        runs=decision.position.runs - unmade,
+        runs=position.runs - count,
         awaits=buffered,
     )
 

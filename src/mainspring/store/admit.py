@@ -27,17 +27,14 @@ Asking = Sequence[tuple[Job, Sequence[Want]]]
 def admit(db: Database, asking: Asking) -> set[UUID]:
     """See `protocol.Claims.admit`."""
     wanted = {want.key: want for _, wants in asking for want in wants}
-    admitted, topics = db.transact(lambda tx: _admit(tx, asking, wanted)) if asking else (set(), set())
     for _ in range(_ROUNDS):
+        admitted, topics = db.transact(lambda tx: _admit(tx, asking, wanted))
         if admitted is not None:
-            break
+            db.wake(topics)
+            return admitted
         # In a transaction of its own: together with those that are locked already, they would be locked in no order.
         db.run("put_limits", limits=rows.limits(wanted.values()))
-        admitted, topics = db.transact(lambda tx: _admit(tx, asking, wanted))
-    if admitted is None:
-        raise StoreUnavailable(f"the limits {sorted(wanted)} changed {_ROUNDS} times while we asked; try again")
-    db.wake(topics)
-    return admitted
+    raise StoreUnavailable(f"the limits {sorted(wanted)} changed {_ROUNDS} times while we asked; try again")
 
 
 def _admit(tx: Runner, asking: Asking, wanted: Mapping[str, Want]) -> tuple[set[UUID] | None, set[str]]:

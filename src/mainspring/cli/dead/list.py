@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
-
-import typer
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.dead.groups import error_in_short
 from mainspring.cli.dead.options import GroupName, app_at
 from mainspring.cli.ids import find, short, whole
 from mainspring.cli.jobs.document import job_document
-from mainspring.cli.options import AsJson, Queue, TaskName, Url
+from mainspring.cli.options import AsJson, Before, Limit, Queue, TaskName, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago
 from mainspring.clock import SystemClock
 from mainspring.model.job import Job
-
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many jobs to list.")]
-Before = Annotated[
-    str | None, typer.Option("--before", metavar="ID", help="Only jobs older than this one, for the next page.")
-]
 
 
 def list_letters(  # noqa: PLR0913 - one parameter for each option

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find, short, whole
 from mainspring.cli.jobs.document import job_document
 from mainspring.cli.jobs.look import how_far, state_of, when
-from mainspring.cli.options import AsJson, Key, Queue, State, TaskName, Url
+from mainspring.cli.options import AsJson, Before, Key, Limit, Queue, State, TaskName, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width, without_passwords
 from mainspring.cli.values import job_state
 from mainspring.clock import SystemClock
 from mainspring.model.job import Job
 from mainspring.store.protocol import JobFilter
-
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many jobs to list.")]
-Before = Annotated[
-    str | None, typer.Option("--before", metavar="ID", help="Only jobs older than this one, for the next page.")
-]
 
 _WIDE = 110
 """Columns from which there is room for whole ids."""
