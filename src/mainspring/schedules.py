@@ -250,7 +250,7 @@ def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Defin
     given.setdefault("queue", task.queue)
     given["expires"] = task.expires
     payload = task.encode(*options.get("args", ()), **options.get("kwargs", {}))
-    return Definition(task=task.name, trigger=trigger, payload=payload, **given)
+    return Definition(task=task.name, trigger=trigger, payload=payload, fair=task.fair_of(payload), **given)
 
 
 def _member(kind: type[M], value: object, name: str) -> M:

@@ -35,6 +35,7 @@ class Policies(TypedDict, total=False):
     executor: str
     limits: Sequence[Limit]
     key: str
+    fair: str
 
 
 class Wishes(TypedDict, total=False):
@@ -49,6 +50,8 @@ class Wishes(TypedDict, total=False):
     if_taken: IfTaken | Literal["return", "replace", "reschedule"]
     idempotency_key: str
     idempotency_ttl: Duration
+    fair: str | None
+    weight: int
     conn: object
 
 
@@ -131,11 +134,16 @@ class TaskHandle(Generic[P, R]):
             if_taken=if_taken_of(wishes["if_taken"]) if "if_taken" in wishes else IfTaken.RETURN,
             idempotency_key=wishes.get("idempotency_key"),
             idempotency_ttl=self._idempotency_ttl(),
+            fair=wishes["fair"] if "fair" in wishes else task.fair_of(payloads[0]),
+            weight=wishes.get("weight", 1),
         )
-        if "key" in wishes or task.key is None:
-            return [pattern.like(job_id, payload) for job_id, payload in zip(ids, payloads, strict=True)]
+        if pattern.fair is None and "weight" in wishes:
+            raise InvalidValue("expected a fair key with weight, which divides turns, got none")
+        keys = task.key_of if "key" not in wishes else _none
+        fairs = task.fair_of if "fair" not in wishes else _none
         return [
-            pattern.like(job_id, payload, task.key_of(payload)) for job_id, payload in zip(ids, payloads, strict=True)
+            pattern.like(job_id, payload, keys(payload), fairs(payload))
+            for job_id, payload in zip(ids, payloads, strict=True)
         ]
 
     def _idempotency_ttl(self) -> timedelta:
@@ -144,6 +152,10 @@ class TaskHandle(Generic[P, R]):
         if "idempotency_key" not in self._wishes:
             raise InvalidValue("expected an idempotency_key with idempotency_ttl, got none")
         return duration(self._wishes["idempotency_ttl"], "idempotency_ttl")
+
+
+def _none(_: str) -> None:
+    """Return nothing: said once for all jobs."""
 
 
 def make_task(handler: Callable[..., Any], policies: Policies) -> Task:

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
+from mainspring.model.fairness import Line, check_weight
 from mainspring.model.journal import Reached
 from mainspring.model.outcome import Failure
 from mainspring.model.text import check_document, shortened
@@ -96,6 +97,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str | None = None  # the one that makes this job
     tick: datetime | None = None  # of that schedule
     expires: timedelta | None = None  # how long after its due time it may start
+    fair: str | None = None  # whose it is, where those of all take turns
+    weight: int = 1  # how many of those have a turn together
 
     def __post_init__(self) -> None:
         _check_own(self.id, self.payload)
@@ -119,9 +122,17 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             duration(self.idempotency_ttl, "idempotency_ttl")
         if self.expires is not None:
             check_expires(self.expires)
+        if self.fair is not None:
+            check_key(self.fair, "fair")
+        check_weight(self.weight)
 
-    def like(self, job_id: UUID, payload: str, key: str | None = None) -> NewJob:
-        """Return a job that has an id and a payload, and perhaps a *key*, of its own; the rest is checked already.
+    @property
+    def line(self) -> Line | None:
+        """Where it will stand when it is ready, if it takes turns."""
+        return None if self.fair is None else Line(self.queue, self.priority, self.task, self.fair)
+
+    def like(self, job_id: UUID, payload: str, key: str | None = None, fair: str | None = None) -> NewJob:
+        """Return a job with an id, a payload, and perhaps a *key* and *fair* of its own; the rest is checked already.
 
         In a large batch, to check that again for each job would cost as much as to make its payload.
         """
@@ -130,6 +141,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         if key is not None:
             check_key(key)
             force_setattr(job, "key", key)
+        if fair is not None:
+            check_key(fair, "fair")
+            force_setattr(job, "fair", fair)
         force_setattr(job, "id", job_id)
         force_setattr(job, "payload", payload)
         return job
@@ -162,8 +176,15 @@ class Job(msgspec.Struct, frozen=True):
     schedule: str | None  # the one that made it
     tick: datetime | None  # the nominal time for which it was made
     expires_at: datetime | None  # when it may not start any more
+    fair: str | None = None  # whose it is, where those of all take turns
+    weight: int | None = None  # how many of those have a turn together; its worker does not care
     waits_for: str | None = None  # the limit for which it is blocked
     holds: tuple[str, ...] = ()  # the limits of which it has a slot
+
+    @property
+    def line(self) -> Line | None:
+        """Where it stands while it is ready, if it takes turns."""
+        return None if self.fair is None else Line(self.queue, self.priority, self.task, self.fair)
 
     @property
     def failure(self) -> Failure | None:

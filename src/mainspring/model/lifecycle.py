@@ -15,6 +15,7 @@ import msgspec
 
 from mainspring.errors import IllegalMove
 from mainspring.model.duration import duration
+from mainspring.model.fairness import Line, step
 from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import IfTaken, Job, JobState, NewJob, Wish
 from mainspring.model.outcome import (
@@ -43,9 +44,9 @@ MOVES = MappingProxyType(
         RETRYING: frozenset({READY, PAUSED, CANCELLED, EXPIRED}),
         PAUSED: frozenset({BLOCKED, SCHEDULED, READY, CANCELLED, EXPIRED}),
         SUCCEEDED: frozenset[JobState](),
-        FAILED: frozenset({READY, CANCELLED}),
-        CANCELLED: frozenset({READY}),
-        EXPIRED: frozenset({READY}),
+        FAILED: frozenset({SCHEDULED, READY, CANCELLED}),
+        CANCELLED: frozenset({SCHEDULED, READY}),
+        EXPIRED: frozenset({SCHEDULED, READY}),
     }
 )
 
@@ -75,6 +76,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str | None = None  # the job's, which may wait for its end
     holds: tuple[str, ...] = ()  # the job's, whose slots become free
     waits_for: str | None = None  # the limit for which it waits from now on
+    leaves: tuple[Line, int] | None = None  # where the job stood that never had its turn, and what it paid for that
 
     def __post_init__(self) -> None:
         if self.state not in MOVES[self.source]:
@@ -172,7 +174,7 @@ def pause(job: Job, reason: str | None = None) -> Settlement | Asked | None:
 def resume(job: Job, now: datetime) -> Settlement | Asked | None:
     """Return how a paused *job* goes on: at its old due time, and in its old place when that has come."""
     if job.state is PAUSED:
-        return _move(job, READY if job.run_at <= now else SCHEDULED)
+        return _move(job, _ready(job) if job.run_at <= now else SCHEDULED)
     return _ask(job, None, None) if job.wish is Wish.PAUSE else None
 
 
@@ -187,7 +189,7 @@ def replay(job: Job, reason: str | None = None) -> Settlement | None:
     """Return how a finished *job* lives again, with fresh counters and the same fence; None if it can't."""
     if not job.state.final or READY not in MOVES[job.state]:
         return None
-    return _move(job, READY, attempt=0, losses=0, delay=timedelta(0), reason=reason)
+    return _move(job, _ready(job), attempt=0, losses=0, delay=timedelta(0), reason=reason)
 
 
 def discard(job: Job, reason: str | None = None) -> Settlement | None:
@@ -206,15 +208,20 @@ def give_way(job: Job, new: NewJob, now: datetime) -> Job:
     if new.if_taken is IfTaken.REPLACE:
         return changed
     run_at = new.run_at or now + new.delay
-    return msgspec.structs.replace(changed, run_at=run_at, state=_due(job.state, later=run_at > now))
+    return msgspec.structs.replace(changed, run_at=run_at, state=_due(job, later=run_at > now))
 
 
-def _due(state: JobState, *, later: bool) -> JobState:
-    if state in (BLOCKED, PAUSED):
-        return state  # what it waits for is not its time
+def _due(job: Job, *, later: bool) -> JobState:
+    if job.state in (BLOCKED, PAUSED):
+        return job.state  # what it waits for is not its time
     if not later:
-        return READY
-    return SCHEDULED if state is READY else state
+        return _ready(job)
+    return SCHEDULED if job.state is READY else job.state
+
+
+def _ready(job: Job) -> JobState:
+    """Return the state of *job*, which is due: one with a fair key gets its turn from promote, and is ready then."""
+    return READY if job.fair is None else SCHEDULED
 
 
 class _Changes(TypedDict, total=False):
@@ -227,12 +234,15 @@ class _Changes(TypedDict, total=False):
     reason: str | None
     holds: tuple[str, ...]
     waits_for: str
+    leaves: tuple[Line, int]
 
 
 def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     changes.setdefault("attempt", job.attempt)
     changes.setdefault("losses", job.losses)
     changes.setdefault("holds", job.holds)
+    if job.state is READY and job.line:
+        changes["leaves"] = (job.line, step(job.weight or 1))
     return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
 
 

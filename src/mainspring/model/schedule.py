@@ -10,7 +10,7 @@ import msgspec
 
 from mainspring.errors import InvalidValue
 from mainspring.model.duration import duration
-from mainspring.model.job import Priority, check_expires, check_name, check_priority
+from mainspring.model.job import Priority, check_expires, check_key, check_name, check_priority
 from mainspring.model.text import check_document, shortened, storable
 from mainspring.model.trigger import After, At, Cron, Every, Trigger
 
@@ -65,6 +65,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: str | None = None
     team: str | None = None
     expires: timedelta | None = None  # the task's: how long after its due time a job may start
+    fair: str | None = None  # by the task and the payload: whose jobs they are
 
     def check(self) -> None:
         """Refuse what makes no sense. Not done whenever one is made: those that come from the database were checked."""
@@ -76,6 +77,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         check_document(self.payload, "payload")
         if self.expires is not None:
             check_expires(self.expires)
+        if self.fair is not None:
+            check_key(self.fair, "fair")
         for name, length in (("grace", self.grace), ("jitter", self.jitter)):
             if length is not None:
                 duration(length, name)

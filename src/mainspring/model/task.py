@@ -55,6 +55,7 @@ class Task:
     context: str | None = None
     limits: Sequence[Limit] = ()
     key: str | None = None  # a template over the arguments
+    fair: str | None = None  # likewise: whose jobs take turns with whose
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +71,9 @@ class Task:
         if self.key is not None:
             check_key(self.key)
             check_template(self.key, "key", self.parameters)
+        if self.fair is not None:
+            check_key(self.fair, "fair")
+            check_template(self.fair, "fair", self.parameters)
 
     @functools.cached_property
     def result_type(self) -> Any:
@@ -145,6 +149,10 @@ class Task:
     def key_of(self, payload: str) -> str | None:
         """Return the key of a job with this payload, if the task says what it is."""
         return None if self.key is None else render(self.key, "key", self.named(payload))
+
+    def fair_of(self, payload: str) -> str | None:
+        """Return the fair key of a job with this payload, if the task says what it is."""
+        return None if self.fair is None else render(self.fair, "fair", self.named(payload))
 
     def _decode_slowly(self, payload: str) -> Arguments:
         """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""

@@ -11,6 +11,7 @@ from mainspring.model.job import Job, JobState
 from mainspring.store import rows
 from mainspring.store.database import Database
 from mainspring.store.protocol import AHEAD
+from mainspring.store.turns import reach
 
 MOST = 10_000
 """Jobs in one claim, so that it stays far from its deadline; whoever wants more asks again."""
@@ -45,14 +46,16 @@ def claim(
     )
     # PostgreSQL promises no order for RETURNING.
     claimed.sort(key=_rank)
+    if any(row[-1] is not None for row in claimed):
+        reach(db, queue, ((row[4], row[2], row[0]) for row in claimed if row[-1] is not None))
     # The query leaves out what is known here, and what a job that has just been claimed can't have.
     return [
         Job(
             job_id, task, queue, payload, priority, JobState.RUNNING, run_at, created_at, key, attempt, losses, fence,
-            session, started_at, None, reason, error, None, None, None, progress, schedule, tick, expires_at,
+            session, started_at, None, reason, error, None, None, None, progress, schedule, tick, expires_at, fair,
         )
         for (
             _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
-            started_at, reason, error, progress, schedule, tick, expires_at,
+            started_at, reason, error, progress, schedule, tick, expires_at, fair,
         ) in claimed
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
-from mainspring.store.database import WISH, Database, Row, Runner
+from mainspring.store.database import DUE, WISH, Database, Row, Runner
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
 
@@ -63,7 +63,7 @@ def _replay(tx: Runner, ids: Collection[UUID], reason: str | None, fences: dict[
     dead = [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids))]
     # *fences* remembers what the first try saw: after a lost reply a job that has run since was replayed already.
     dead = [job for job in dead if fences.setdefault(job.id, job.fence) == job.fence]
-    return {queue for _, queue in revive(tx, dead, reason)}
+    return topics_of(dead, revive(tx, dead, reason))
 
 
 def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite | None = None) -> list[Row]:
@@ -80,6 +80,12 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
             taken |= {job.key} - {None}
     pieces = chunks(decided, lambda one: len(one[1] or "")) if decided else []
     return [row for piece in pieces for row in tx.run("replay", settlements=rows.replays(piece))]
+
+
+def topics_of(dead: Sequence[Job], revived: Sequence[Row]) -> set[str]:
+    """Return who should hear that some of *dead* live again, by their ids and queues."""
+    topics = {queue for _, queue in revived}
+    return topics | {DUE} if any(job.fair for job in dead) else topics
 
 
 def _states(db: Database, ids: Collection[UUID]) -> dict[UUID, JobState]:

@@ -12,7 +12,7 @@ from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState
 from mainspring.model.outcome import Failure
 from mainspring.store import rows
-from mainspring.store.control import Rewrite, revive
+from mainspring.store.control import Rewrite, revive, topics_of
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.protocol import LetterFilter
 from mainspring.store.rows import to_job
@@ -54,15 +54,15 @@ def page(db: Database, match: LetterFilter, before: UUID | None, limit: int) -> 
 
 def replay(db: Database, given: Collection[Letter], reason: str | None, rewrite: Rewrite | None) -> set[UUID]:
     """See `protocol.DeadLetters.replay_letters`."""
-    queues: set[str] = set()
+    topics: set[str] = set()
 
     def act(tx: Runner, dead: Sequence[Job]) -> list[Row]:
         revived = revive(tx, dead, reason, rewrite)
-        queues.update(queue for _, queue in revived)
+        topics.update(topics_of(dead, revived))
         return revived
 
     done = _on_the_dead(db, given, act)
-    db.wake(queues)
+    db.wake(topics)
     return done
 
 

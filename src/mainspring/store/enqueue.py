@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from types import MappingProxyType
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreUnavailable
 from mainspring.model.job import IfTaken, NewJob
-from mainspring.store import idempotency, rows
+from mainspring.store import idempotency, rows, turns
 from mainspring.store.callers import driver_connection
 from mainspring.store.chunks import chunks
 from mainspring.store.database import DUE, Database, Runner
@@ -18,25 +19,35 @@ from mainspring.store.transaction import check_outside
 
 _ROUNDS = 10
 
+Turns = Mapping[UUID, int]
+"""By their ids, the turns of those jobs that have one."""
+
+NONE: Turns = MappingProxyType({})
+
 
 def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
     """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`."""
     if not jobs:
         return []
     _check_distinct(jobs)
-    topics = {topic for job in jobs for topic in topics_of(job)}
     changed: Changed = {}
     keyed = any(job.key or job.idempotency_key for job in jobs)
+    # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job will
+    # stand in its line; and to keep the line locked until then would hold up all others who join it.
+    line_up = conn is OWN and not keyed and any(job.fair for job in jobs)
+    topics = {topic for job in jobs for topic in topics_of(job, has_turn=line_up)}
     pieces = chunks(jobs, _characters)
 
     def work(runner: Runner) -> dict[UUID, UUID]:
-        return _place_once(runner, jobs, changed) if keyed else _place(runner, pieces, changed)
+        if keyed:
+            return _place_once(runner, jobs, changed)
+        return _place(runner, pieces, changed, turns.take(runner, jobs) if line_up else NONE)
 
     if conn is not OWN:
         standing = db.join(driver_connection(conn), work, topics, steps=keyed or len(pieces) > 1)
     else:
         check_outside()
-        alone = len(pieces) == 1 and not (keyed and any(map(_writes_twice, jobs)))
+        alone = len(pieces) == 1 and not line_up and not (keyed and any(map(_writes_twice, jobs)))
         standing = (db.attempt if alone else db.transact)(work)
         db.wake(topics)
     return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
@@ -63,29 +74,33 @@ def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed) -> dict[UU
     return standing | {job_id: standing.get(first, first) for job_id, first in first_of.items()}
 
 
-def _place(runner: Runner, pieces: Sequence[Sequence[NewJob]], changed: Changed) -> dict[UUID, UUID]:
+def _place(
+    runner: Runner, pieces: Sequence[Sequence[NewJob]], changed: Changed, turns: Turns = NONE
+) -> dict[UUID, UUID]:
     """Store jobs; return, for each that was not stored anew, the id of the job that stands for it."""
     firsts = accumulate(map(len, pieces), initial=0)
     refused = [
-        refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(runner, piece, first)
+        refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(runner, piece, first, turns)
     ]
     return _stand_ins(runner, refused, changed) if refused else {}
 
 
-def insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0) -> list[NewJob]:
+def insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0, turns: Turns = NONE) -> list[NewJob]:
     """Store *jobs*, the first of which is number *first* of its batch; return those that were there or had no room."""
     if runner.in_doubt or any(job.key for job in jobs):
-        return _insert_unless_taken(runner, jobs, first)
+        return _insert_unless_taken(runner, jobs, first, turns)
     # Nothing can be in the way of new ids, so the database need not look before each row.
-    runner.run("enqueue", jobs=rows.new_jobs(jobs), first=first)
+    runner.run("enqueue", jobs=rows.new_jobs(jobs, turns), first=first)
     return []
 
 
-def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int) -> list[NewJob]:
+def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int, turns: Turns) -> list[NewJob]:
     # After a lost reply the jobs may be stored, and may even have run and finished.
     stored = known(runner, (job.id for job in jobs)) if runner.in_doubt else set()
     missing = [job for job in jobs if job.id not in stored]
-    stored |= {job_id for (job_id,) in runner.run("enqueue_unless_taken", jobs=rows.new_jobs(missing), first=first)}
+    stored |= {
+        job_id for (job_id,) in runner.run("enqueue_unless_taken", jobs=rows.new_jobs(missing, turns), first=first)
+    }
     return [job for job in jobs if job.id not in stored]
 
 
@@ -115,9 +130,9 @@ def _stand_ins(runner: Runner, refused: list[NewJob], changed: Changed) -> dict[
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
 
 
-def topics_of(job: NewJob) -> tuple[str, ...]:
-    """Return who should hear that *job* is stored."""
-    if job.run_at is not None or job.expires is not None:
+def topics_of(job: NewJob, *, has_turn: bool = False) -> tuple[str, ...]:
+    """Return who should hear that *job* is stored, with its turn already or not."""
+    if job.run_at is not None or job.expires is not None or (job.fair is not None and not has_turn):
         return DUE, job.queue  # the database's clock says whether that time has come, and when it is over
     return (DUE,) if job.delay else (job.queue,)
 

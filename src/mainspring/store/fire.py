@@ -214,6 +214,7 @@ def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
         schedule=schedule.id,
         tick=tick.at,
         expires=definition.expires,
+        fair=definition.fair,
     )
 
 

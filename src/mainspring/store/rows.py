@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.clock import MICROSECOND, microseconds
+from mainspring.model.fairness import Line
 from mainspring.model.firing import Position
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.journal import LogLine, Progress
@@ -93,8 +94,8 @@ def document(values: Iterable[object]) -> str:
     return _encoder.encode(list(values)).decode()
 
 
-def new_jobs(jobs: Iterable[NewJob]) -> str:
-    """Return *jobs* as a document for the queries that enqueue."""
+def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int]) -> str:
+    """Return *jobs*, some of which have *turns*, as a document for the queries that enqueue."""
     return document(
         (
             job.id,
@@ -105,10 +106,25 @@ def new_jobs(jobs: Iterable[NewJob]) -> str:
             job.key,
             _instant(job.run_at),
             job.delay // MICROSECOND if job.delay else 0,
-            *((job.schedule, _instant(job.tick), _microseconds(job.expires)) if job.schedule or job.expires else ()),
+            *(
+                (job.schedule, _instant(job.tick), _microseconds(job.expires))
+                if job.schedule or job.expires or job.fair
+                else ()
+            ),
+            *((job.fair, job.weight, turns.get(job.id)) if job.fair else ()),
         )
         for job in jobs
     )
+
+
+def lines(costs: Mapping[Line, int]) -> str:
+    """Return lines, each with what is taken from or given back to it, in their order."""
+    return document((*line, cost) for line, cost in sorted(costs.items()))
+
+
+def turns(given: Mapping[UUID, int]) -> str:
+    """Return jobs with their turns as a document for the query `line_up`."""
+    return _encoder.encode(given).decode()
 
 
 def replacements(changed: Iterable[tuple[Job, Job]]) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from mainspring.model import lifecycle
+from mainspring.model.fairness import Line
 from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.outcome import Paused
@@ -18,6 +19,7 @@ from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, FIRE, Database, Row, Runner
 from mainspring.store.release import free
 from mainspring.store.rows import to_job
+from mainspring.store.turns import give_back
 
 
 def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
@@ -47,7 +49,9 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     topics = _follow(tx, settlements, settled)
     settled, wakes = _settle_again(tx, settlements, settled)
     slots = [(key, one.job_id) for one in settlements if one.job_id in settled for key in one.holds]
-    return settled, topics | wakes | free(tx, slots)
+    topics |= wakes | free(tx, slots)
+    give_back(tx, _left(settlements, settled))
+    return settled, topics
 
 
 def _settle_again(tx: Runner, settlements: Sequence[Settlement], settled: set[UUID]) -> tuple[set[UUID], set[str]]:
@@ -70,6 +74,15 @@ def _settle_again(tx: Runner, settlements: Sequence[Settlement], settled: set[UU
 def _matter(settlements: Sequence[Settlement]) -> bool:
     """Return whether anybody else depends on the end of these jobs."""
     return any(settlement.schedule or settlement.holds for settlement in settlements)
+
+
+def _left(settlements: Sequence[Settlement], settled: set[UUID]) -> dict[Line, int]:
+    left: dict[Line, int] = {}
+    for settlement in settlements:
+        if settlement.leaves and settlement.job_id in settled:
+            line, paid = settlement.leaves
+            left[line] = left.get(line, 0) + paid
+    return left
 
 
 def _schedules(settlements: Sequence[Settlement]) -> list[str]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
+from mainspring.model.fairness import TURN
 from mainspring.model.job import Job
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
@@ -18,6 +19,7 @@ from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
+from mainspring.store.turns import line_up
 
 PRUNE_BATCH = 1_000
 REAP_BATCH = 500
@@ -26,9 +28,10 @@ _LOCKED = timedelta(milliseconds=50)
 
 def promote(db: Database, limit: int, ahead: timedelta) -> Promoted:
     """See `protocol.Sweeps.promote`."""
-    queues = [queue for (queue,) in db.run("promote", limit=max(0, limit), ahead=ahead)]
-    db.wake(set(queues))
-    return Promoted(count=len(queues), next_due=next_look(db.read("next_due"), ahead, found=bool(queues)))
+    due = db.run("promote", limit=max(0, limit), ahead=ahead)
+    line_up(db, [job_id for _, job_id in due if job_id is not None], ahead)
+    db.wake({queue for queue, _ in due})
+    return Promoted(count=len(due), next_due=next_look(db.read("next_due"), ahead, found=bool(due)))
 
 
 def expire(db: Database, limit: int) -> Expired:
@@ -116,18 +119,18 @@ def prune(db: Database, age: timedelta) -> int:
     """See `protocol.Sweeps.prune`."""
     duration(age, "age")
     # Jobs first: a replay brings back the attempt of its day, which must then still have its place.
-    pruned = _prune(db, "prune_jobs", age)
-    _prune(db, "prune_attempts", age)
-    _prune(db, "prune_logs", age)
-    _prune(db, "prune_ticks", age)
-    _prune(db, "prune_limits", age)
+    pruned = _prune(db, "prune_jobs", age=age)
+    _prune(db, "prune_attempts", age=age)
+    _prune(db, "prune_logs", age=age)
+    _prune(db, "prune_ticks", age=age)
+    _prune(db, "prune_limits", age=age)
+    _prune(db, "prune_lines", turn=TURN)
     _prune(db, "prune_idempotency")
     return pruned
 
 
-def _prune(db: Database, query: str, age: timedelta | None = None) -> int:
+def _prune(db: Database, query: str, **given: object) -> int:
     total = 0
-    limits = {"limit": PRUNE_BATCH} if age is None else {"limit": PRUNE_BATCH, "age": age}
-    while (gone := db.run(query, **limits)) and gone[0][0] is not None:
+    while (gone := db.run(query, limit=PRUNE_BATCH, **given)) and gone[0][0] is not None:
         total += sum(row[0] for row in gone)
     return total

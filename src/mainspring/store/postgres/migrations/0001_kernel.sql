@@ -35,10 +35,13 @@ CREATE TABLE mainspring.jobs (
     tick       timestamptz,
     expires_at timestamptz,
     waits_for  text,
+    fair       text,
+    weight     smallint CHECK (weight > 0),
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL),
-    CHECK (state = 'blocked' OR waits_for IS NULL)
+    CHECK (state = 'blocked' OR waits_for IS NULL),
+    CHECK ((fair IS NULL) = (weight IS NULL))
 ) WITH (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,
@@ -81,6 +84,8 @@ CREATE TABLE mainspring.jobs_done (
     tick        timestamptz,
     fingerprint text COLLATE "C",  -- of a failed job: which dead letters have one cause
     expires_at  timestamptz,
+    fair        text,
+    weight      smallint,
     PRIMARY KEY (id, finished_at),
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))

@@ -17,3 +17,23 @@ CREATE TABLE mainspring.queues (
     changes bigint NOT NULL DEFAULT 1,
     ranked  bigint NOT NULL DEFAULT 0
 );
+
+-- Jobs with a fair key stand in lines, one for each key, and take turns. `next` is the turn of whoever joins the line next,
+-- and `cost` is by how much the last who joined have moved that on. `reached` is the last turn that somebody claimed.
+CREATE TABLE mainspring.lines (
+    queue    text NOT NULL,
+    priority smallint NOT NULL,
+    task     text NOT NULL,
+    fair     text NOT NULL,
+    next     bigint NOT NULL,
+    cost     bigint NOT NULL,
+    PRIMARY KEY (queue, priority, task, fair)
+) WITH (fillfactor = 50);
+
+CREATE TABLE mainspring.turns (
+    queue    text NOT NULL,
+    priority smallint NOT NULL,
+    task     text NOT NULL,
+    reached  bigint NOT NULL,
+    PRIMARY KEY (queue, priority, task)
+) WITH (fillfactor = 50);

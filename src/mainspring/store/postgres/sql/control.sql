@@ -52,9 +52,9 @@ kept AS (
 )
 INSERT INTO mainspring.jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error,
-    schedule, tick)
+    schedule, tick, fair, weight)
 SELECT id, task, queue, coalesce(new_payload, payload), priority, due_us + {precedence}, new_state,
        timestamptz 'epoch' + due_us * interval '1 microsecond', created_at, key, new_attempt, new_losses,
-       fence, new_reason, error, schedule, tick
+       fence, new_reason, error, schedule, tick, fair, weight
 FROM gone
 RETURNING id, queue;

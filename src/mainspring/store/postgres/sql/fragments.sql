@@ -2,13 +2,13 @@
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
-CAST(NULL AS text) AS result, progress, schedule, tick, expires_at, waits_for,
+CAST(NULL AS text) AS result, progress, schedule, tick, expires_at, fair, weight, waits_for,
 (SELECT CAST(json_agg(key) AS text) FROM mainspring.slots WHERE job_id = id) AS holds
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds
+fair, weight, CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds
 
 -- name: dead
 mainspring.jobs_done
@@ -19,7 +19,7 @@ WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
 -- for the rest of the time if it was promoted ahead.
 -- name: claimed
 rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, now AS started_at, reason, error,
-progress, schedule, tick, expires_at
+progress, schedule, tick, expires_at, fair
 
 -- A statement reads the clock once, so that all its rows agree. Tests pass a time of their own as :now.
 -- name: clock
@@ -48,21 +48,30 @@ asked AS MATERIALIZED (
            CAST(fields ->> 4 AS smallint) AS priority, fields ->> 5 AS key,
            coalesce(CAST(fields ->> 6 AS bigint), now_us + CAST(fields ->> 7 AS bigint)) AS due_us,
            :first + position AS position, fields ->> 8 AS schedule, CAST(fields ->> 9 AS bigint) AS tick_us,
-           CAST(fields ->> 10 AS bigint) AS expires_us
+           CAST(fields ->> 10 AS bigint) AS expires_us, fields ->> 11 AS fair,
+           CAST(fields ->> 12 AS smallint) AS weight, CAST(fields ->> 13 AS bigint) AS turn
     FROM clock, jsonb_array_elements(CAST(:jobs AS jsonb)) WITH ORDINALITY AS job (fields, position)
 )
 INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
-                       expires_at)
+                       expires_at, fair, weight)
 SELECT id, task, queue, payload, priority,
-       due_us + {precedence} + position,
-       CASE WHEN due_us <= now_us THEN 'ready' ELSE 'scheduled' END,
+       {place},
+       CASE WHEN due_us <= now_us AND (fair IS NULL OR turn IS NOT NULL) THEN 'ready' ELSE 'scheduled' END,
        timestamptz 'epoch' + due_us * interval '1 microsecond',
        now,
        key,
        schedule,
        timestamptz 'epoch' + tick_us * interval '1 microsecond',
-       timestamptz 'epoch' + (due_us + expires_us) * interval '1 microsecond'
+       timestamptz 'epoch' + (due_us + expires_us) * interval '1 microsecond',
+       fair,
+       weight
 FROM asked, clock
+
+-- With a fair key, its turn takes the place of the due time. One that has none yet is scheduled, due or not: promote gives
+-- it one. Where the queue has ageing on, that goes before turns.
+-- name: place
+coalesce((SELECT due_us - priority * {ageing_us} + position FROM mainspring.queues WHERE name = queue),
+         {strictly} + coalesce(turn, due_us + position))
 
 -- Strict ones are 2^53 or more, which no due time reaches: so a rank says by itself which kind it is.
 -- name: precedence
@@ -106,3 +115,19 @@ SELECT now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
        EXISTS (SELECT FROM mainspring.jobs WHERE waits_for = limits.key) AS waiting
 FROM mainspring.limits, clock
 WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))
+
+-- Where turns have got to, for a line: to the last that was claimed of its task, and on to the first that is ready
+-- from there, whatever its task. What is ready and further back could not be claimed when its turn came.
+-- name: front
+coalesce(
+    (
+        SELECT ahead.rank - (CAST(101 - asked.priority AS bigint) << 53)
+        FROM mainspring.jobs AS ahead
+        WHERE ahead.state = 'ready' AND ahead.queue = asked.queue
+          AND ahead.rank >= (CAST(101 - asked.priority AS bigint) << 53) + asked.reached
+          AND ahead.rank < CAST(102 - asked.priority AS bigint) << 53
+        ORDER BY ahead.rank
+        LIMIT 1
+    ),
+    asked.reached
+)

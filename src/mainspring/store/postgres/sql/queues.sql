@@ -49,7 +49,7 @@ WHERE ranked < changes
                 >= 9007199254740992 END
 ORDER BY name;
 
--- Jobs that have their new place already keep it: this may be run again.
+-- Jobs that have their new place already keep it: this may be run again. So do those that have a turn, where ageing goes.
 -- name: rerank
 WITH batch AS MATERIALIZED (
     SELECT id
@@ -60,13 +60,13 @@ WITH batch AS MATERIALIZED (
     FOR UPDATE
 ),
 due AS MATERIALIZED (
-    SELECT id, queue, priority, rank, CAST(extract(epoch FROM run_at) * 1000000 AS bigint) AS due_us,
+    SELECT id, queue, priority, fair, rank, CAST(extract(epoch FROM run_at) * 1000000 AS bigint) AS due_us,
            CAST(:was AS interval) AS ageing
     FROM mainspring.jobs
     WHERE id = ANY (ARRAY(SELECT id FROM batch))
 ),
 placed AS MATERIALIZED (
-    SELECT id, rank, due_us + {precedence} AS place,
+    SELECT id, fair, rank, due_us + {precedence} AS place,
            rank - due_us - coalesce(-priority * {ageing_us}, {strictly}) AS position
     FROM due
 ),
@@ -75,6 +75,7 @@ moved AS (
     SET rank = place + CASE WHEN position BETWEEN 0 AND 999999 THEN position ELSE 0 END
     FROM placed
     WHERE job.id = placed.id AND job.rank = placed.rank AND placed.rank - place NOT BETWEEN 0 AND 999999
+      AND (placed.fair IS NULL OR least(placed.rank, place) < 9007199254740992)
 )
 SELECT id
 FROM batch

@@ -19,16 +19,17 @@ gone AS (
       AND job.fence = CAST({told} ->> 0 AS bigint)
     RETURNING job.id, job.task, job.queue, job.payload, job.priority, ending.state, job.run_at, job.created_at,
               job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at, job.reason, job.error,
-              ending.outcome, {told} AS told, job.progress, job.schedule, job.tick, job.expires_at
+              ending.outcome, {told} AS told, job.progress, job.schedule, job.tick, job.expires_at,
+              job.fair, job.weight
 ),
 kept AS (
     INSERT INTO mainspring.jobs_done (
         id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
         session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick,
-        expires_at, fingerprint)
+        expires_at, fair, weight, fingerprint)
     SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
            session, started_at, coalesce(told ->> 3, reason), coalesce(told ->> 2, error), now, outcome, told ->> 1,
-           progress, schedule, tick, expires_at, CASE WHEN state = 'failed' THEN told ->> 4 END
+           progress, schedule, tick, expires_at, fair, weight, CASE WHEN state = 'failed' THEN told ->> 4 END
     FROM gone, clock
     RETURNING id
 )

@@ -1,18 +1,22 @@
--- The limit is hidden from the planner as in claim, so that it walks the index and does not sort all that is due.
+-- Those with a fair key are only named: they are given their turn first. The limit is hidden from the planner as in claim,
+-- so that it walks the index and does not sort all that is due.
 -- name: promote
 WITH {clock},
 due AS MATERIALIZED (
-    SELECT id
+    SELECT id, queue, fair
     FROM mainspring.jobs
     WHERE state IN ('scheduled', 'retrying') AND run_at <= (SELECT now + CAST(:ahead AS interval) FROM clock)
     ORDER BY run_at
     LIMIT (SELECT CAST(:limit AS bigint))
     FOR UPDATE SKIP LOCKED
+),
+promoted AS (
+    UPDATE mainspring.jobs
+    SET state = 'ready'
+    WHERE id = ANY (ARRAY(SELECT id FROM due WHERE fair IS NULL))
 )
-UPDATE mainspring.jobs
-SET state = 'ready'
-WHERE id = ANY (ARRAY(SELECT id FROM due))
-RETURNING queue;
+SELECT queue, CASE WHEN fair IS NOT NULL THEN id END AS job_id
+FROM due;
 
 -- name: next_due
 WITH {clock}

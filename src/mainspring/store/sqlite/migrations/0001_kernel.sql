@@ -36,10 +36,13 @@ CREATE TABLE mainspring_jobs (
     tick       INTEGER,
     expires_at INTEGER,
     waits_for  TEXT,
+    fair       TEXT,
+    weight     INTEGER CHECK (weight > 0),
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR wish IS NULL),
-    CHECK (state = 'blocked' OR waits_for IS NULL)
+    CHECK (state = 'blocked' OR waits_for IS NULL),
+    CHECK ((fair IS NULL) = (weight IS NULL))
 ) STRICT;
 
 CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state = 'ready';
@@ -77,6 +80,8 @@ CREATE TABLE mainspring_jobs_done (
     tick        INTEGER,
     fingerprint TEXT,  -- of a failed job: which dead letters have one cause
     expires_at  INTEGER,
+    fair        TEXT,
+    weight      INTEGER,
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) STRICT;

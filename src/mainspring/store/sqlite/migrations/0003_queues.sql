@@ -17,3 +17,23 @@ CREATE TABLE mainspring_queues (
     changes INTEGER NOT NULL DEFAULT 1,
     ranked  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- Jobs with a fair key stand in lines, one for each key, and take turns. `next` is the turn of whoever joins the line next,
+-- and `cost` is by how much the last who joined have moved that on. `reached` is the last turn that somebody claimed.
+CREATE TABLE mainspring_lines (
+    queue    TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    task     TEXT NOT NULL,
+    fair     TEXT NOT NULL,
+    next     INTEGER NOT NULL,
+    cost     INTEGER NOT NULL,
+    PRIMARY KEY (queue, priority, task, fair)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE mainspring_turns (
+    queue    TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    task     TEXT NOT NULL,
+    reached  INTEGER NOT NULL,
+    PRIMARY KEY (queue, priority, task)
+) STRICT, WITHOUT ROWID;

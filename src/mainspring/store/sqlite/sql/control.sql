@@ -34,11 +34,12 @@ WHERE done.outcome IS NOT NULL;
 WITH {decided}
 INSERT INTO mainspring_jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error,
-    schedule, tick)
+    schedule, tick, fair, weight)
 SELECT done.id, task, queue, coalesce(decided.payload, done.payload), priority, 
        {precedence} + :now + decided.delay_us,
        decided.state, :now + decided.delay_us, created_at, done.key, decided.attempt,
-       decided.losses, done.fence, decided.reason, done.error, done.schedule, done.tick
+       decided.losses, done.fence, decided.reason, done.error, done.schedule, done.tick, done.fair,
+       done.weight
 FROM decided CROSS JOIN mainspring_jobs_done AS done
     ON done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
 WHERE TRUE

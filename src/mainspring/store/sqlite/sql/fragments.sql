@@ -2,13 +2,13 @@
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick,
-expires_at, waits_for,
+expires_at, fair, weight, waits_for,
 (SELECT json_group_array(key) FROM mainspring_slots WHERE job_id = id) AS holds
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-NULL AS waits_for, NULL AS holds
+fair, weight, NULL AS waits_for, NULL AS holds
 
 -- Told which index to use: where the newest are asked for, it would rather walk all history from its end.
 -- name: dead
@@ -58,22 +58,30 @@ WITH asked AS MATERIALIZED (
            value ->> 4 AS priority, value ->> 5 AS key,
            coalesce(value ->> 6, :now + (value ->> 7)) AS due_us,
            :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick,
-           value ->> 10 AS expires_us
+           value ->> 10 AS expires_us, value ->> 11 AS fair, value ->> 12 AS weight, value ->> 13 AS turn
     FROM json_each(:jobs)
 )
 INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
-                             expires_at)
+                             expires_at, fair, weight)
 SELECT id, task, queue, payload, priority,
-       due_us + {precedence} + position,
-       CASE WHEN due_us <= :now THEN 'ready' ELSE 'scheduled' END,
+       {place},
+       CASE WHEN due_us <= :now AND (fair IS NULL OR turn IS NOT NULL) THEN 'ready' ELSE 'scheduled' END,
        due_us,
        :now,
        key,
        schedule,
        tick,
-       due_us + expires_us
+       due_us + expires_us,
+       fair,
+       weight
 FROM asked
 WHERE TRUE
+
+-- With a fair key, its turn takes the place of the due time. One that has none yet is scheduled, due or not: promote gives
+-- it one. Where the queue has ageing on, that goes before turns.
+-- name: place
+coalesce((SELECT due_us - priority * ageing + position FROM mainspring_queues WHERE name = queue),
+         {strictly} + coalesce(turn, due_us + position))
 
 -- Strict ones are 2^53 or more, which no due time reaches: so a rank says by itself which kind it is.
 -- name: precedence
@@ -116,3 +124,19 @@ SELECT :now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
        EXISTS (SELECT 1 FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiting
 FROM mainspring_limits
 WHERE key IN (SELECT value FROM json_each(:keys))
+
+-- Where turns have got to, for a line: to the last that was claimed of its task, and on to the first that is ready
+-- from there, whatever its task. What is ready and further back could not be claimed when its turn came.
+-- name: front
+coalesce(
+    (
+        SELECT ahead.rank - ((101 - asked.priority) << 53)
+        FROM mainspring_jobs AS ahead
+        WHERE ahead.state = 'ready' AND ahead.queue = asked.queue
+          AND ahead.rank >= ((101 - asked.priority) << 53) + asked.reached
+          AND ahead.rank < (102 - asked.priority) << 53
+        ORDER BY ahead.rank
+        LIMIT 1
+    ),
+    asked.reached
+)

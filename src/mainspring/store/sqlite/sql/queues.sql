@@ -46,14 +46,15 @@ WHERE ranked < changes
                 >= 9007199254740992 END
 ORDER BY name;
 
--- Jobs that have their new place already keep it: this may be run again.
+-- Jobs that have their new place already keep it: this may be run again. So do those that have a turn, where ageing goes.
 -- name: rerank
 UPDATE mainspring_jobs
 SET rank = run_at + {precedence}
          + CASE WHEN rank - run_at - coalesce(-priority * :was, {strictly}) BETWEEN 0 AND 999999
                 THEN rank - run_at - coalesce(-priority * :was, {strictly}) ELSE 0 END
 WHERE rowid IN (SELECT rowid FROM mainspring_jobs WHERE queue = :queue AND id > :after ORDER BY id LIMIT :limit)
-  AND rank - run_at - {precedence} NOT BETWEEN 0 AND 999999;
+  AND rank - run_at - {precedence} NOT BETWEEN 0 AND 999999
+  AND (fair IS NULL OR min(rank, run_at + {precedence}) < 9007199254740992);
 
 SELECT id
 FROM (SELECT id FROM mainspring_jobs WHERE queue = :queue AND id > :after ORDER BY id LIMIT :limit)

@@ -13,11 +13,11 @@ FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
     session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-    fingerprint)
+    fair, weight, fingerprint)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
        coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result,
-       job.progress, job.schedule, job.tick, job.expires_at, settled.fingerprint
+       job.progress, job.schedule, job.tick, job.expires_at, job.fair, job.weight, settled.fingerprint
 FROM temp.mainspring_settled AS settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
 DELETE FROM mainspring_jobs

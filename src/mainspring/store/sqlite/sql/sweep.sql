@@ -1,5 +1,6 @@
+-- Those with a fair key are only named: they are given their turn first.
 -- name: promote
-SELECT queue
+SELECT queue, CASE WHEN fair IS NOT NULL THEN id END AS job_id
 FROM mainspring_jobs
 {due_now};
 
@@ -9,7 +10,7 @@ WHERE rowid IN (
     SELECT rowid
     FROM mainspring_jobs
     {due_now}
-);
+) AND fair IS NULL;
 
 -- name: next_due
 SELECT run_at - :now AS wait_us

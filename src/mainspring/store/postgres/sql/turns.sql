@@ -1,0 +1,94 @@
+-- Moves lines on by what their jobs cost, and says what turn comes after theirs. In the order of lines, so that two who
+-- enqueue for the same ones do not wait for each other in a circle. Whoever has jobs locked as well locks those first.
+-- name: take_turns
+WITH asked AS MATERIALIZED (
+    SELECT line.queue, line.priority, line.task, line.fair, line.cost, coalesce(turns.reached, :first) AS reached
+    FROM (
+        SELECT fields ->> 0 AS queue, CAST(fields ->> 1 AS smallint) AS priority, fields ->> 2 AS task,
+               fields ->> 3 AS fair, CAST(fields ->> 4 AS bigint) AS cost
+        FROM jsonb_array_elements(CAST(:lines AS jsonb)) AS given (fields)
+    ) AS line
+    LEFT JOIN mainspring.turns USING (queue, priority, task)
+)
+INSERT INTO mainspring.lines AS line (queue, priority, task, fair, next, cost)
+SELECT queue, priority, task, fair, {front} + cost, cost
+FROM asked
+ORDER BY queue, priority, task, fair
+ON CONFLICT (queue, priority, task, fair) DO UPDATE
+SET next = greatest(excluded.next, line.next + excluded.cost), cost = excluded.cost
+RETURNING queue, priority, task, fair, next;
+
+-- What a job paid that leaves its line before its turn.
+-- name: give_turns_back
+UPDATE mainspring.lines AS line
+SET next = line.next - given.cost
+FROM (
+    SELECT line.queue, line.priority, line.task, line.fair, asked.cost
+    FROM (
+        SELECT fields ->> 0 AS queue, CAST(fields ->> 1 AS smallint) AS priority, fields ->> 2 AS task,
+               fields ->> 3 AS fair, CAST(fields ->> 4 AS bigint) AS cost
+        FROM jsonb_array_elements(CAST(:lines AS jsonb)) AS given (fields)
+    ) AS asked
+    JOIN mainspring.lines AS line USING (queue, priority, task, fair)
+    ORDER BY line.queue, line.priority, line.task, line.fair
+    FOR UPDATE OF line
+) AS given
+WHERE (line.queue, line.priority, line.task, line.fair) = (given.queue, given.priority, given.task, given.fair);
+
+-- name: lock_turnless
+WITH {clock}
+SELECT id, queue, priority, task, fair, weight
+FROM mainspring.jobs, clock
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
+  AND state IN ('scheduled', 'retrying') AND run_at <= now + CAST(:ahead AS interval)
+ORDER BY run_at, id
+FOR UPDATE OF jobs SKIP LOCKED;
+
+-- name: line_up
+WITH given AS MATERIALIZED (
+    SELECT id, queue, priority, CAST(extract(epoch FROM run_at) * 1000000 AS bigint) AS due_us, 0 AS position,
+           CAST((SELECT CAST(:turns AS jsonb)) ->> CAST(id AS text) AS bigint) AS turn
+    FROM mainspring.jobs
+    WHERE id = ANY (ARRAY(SELECT CAST(jsonb_object_keys(CAST(:turns AS jsonb)) AS uuid)))
+)
+UPDATE mainspring.jobs AS job
+SET state = 'ready', rank = placed.rank
+FROM (SELECT id, {place} AS rank FROM given) AS placed
+WHERE job.id = placed.id;
+
+-- name: reach
+INSERT INTO mainspring.turns AS line (queue, priority, task, reached)
+SELECT :queue, CAST(fields ->> 0 AS smallint), fields ->> 1, CAST(fields ->> 2 AS bigint)
+FROM jsonb_array_elements(CAST(:reached AS jsonb)) AS given (fields)
+ORDER BY fields ->> 0, fields ->> 1
+ON CONFLICT (queue, priority, task) DO UPDATE
+SET reached = excluded.reached
+WHERE line.reached < excluded.reached;
+
+-- A line that has fallen behind says no more than none at all; and while nobody stands in any, nor does one that has had
+-- its turn.
+-- name: prune_lines
+WITH idle AS MATERIALIZED (
+    SELECT line.queue, line.priority, line.task, line.fair
+    FROM mainspring.lines AS line
+    JOIN mainspring.turns USING (queue, priority, task)
+    WHERE line.next <= turns.reached OR (
+        line.next <= turns.reached + :turn
+        AND NOT EXISTS (
+            SELECT FROM mainspring.jobs
+            WHERE state = 'ready' AND queue = line.queue
+              AND rank >= (CAST(101 - line.priority AS bigint) << 53) + turns.reached
+              AND rank < CAST(102 - line.priority AS bigint) << 53
+        )
+    )
+    LIMIT :limit
+    FOR UPDATE OF line SKIP LOCKED
+),
+gone AS (
+    DELETE FROM mainspring.lines
+    WHERE (queue, priority, task, fair) IN (SELECT queue, priority, task, fair FROM idle)
+    RETURNING fair
+)
+SELECT count(*) AS pruned
+FROM gone
+HAVING count(*) > 0;

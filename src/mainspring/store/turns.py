@@ -1,0 +1,64 @@
+"""Turns: give jobs with a fair key theirs, and note how far turns have got. `model.fairness` says what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from mainspring.model.fairness import FIRST, Line, costs, turn_of, turns
+from mainspring.model.job import NewJob
+from mainspring.store import rows
+from mainspring.store.database import Database, Runner
+
+Standing = Sequence[tuple[UUID, Line, int]]
+"""Jobs in the order in which they join their lines, each with its line and its weight."""
+
+
+def take(tx: Runner, jobs: Iterable[NewJob]) -> dict[UUID, int]:
+    """Return the turns of those of *jobs* that are to be ready at once and have a fair key.
+
+    Their lines are locked from here to the end of the transaction. A try whose reply was lost pays twice.
+    """
+    return _take(tx, [(job.id, job.line, job.weight) for job in jobs if job.line and not (job.delay or job.run_at)])
+
+
+def line_up(db: Database, ids: Collection[UUID], ahead: timedelta) -> None:
+    """Make those of the jobs with these *ids* ready that are due, each in its line."""
+    if ids:
+        db.transact(lambda tx: _line_up(tx, ids, ahead))
+
+
+def _line_up(tx: Runner, ids: Collection[UUID], ahead: timedelta) -> None:
+    found = tx.run("lock_turnless", ids=rows.ids(ids), ahead=ahead)
+    if found:
+        given = _take(tx, [(job_id, Line(*line), weight) for job_id, *line, weight in found])
+        tx.run("line_up", turns=rows.turns(given))
+
+
+def _take(tx: Runner, standing: Standing) -> dict[UUID, int]:
+    if not standing:
+        return {}
+    total = costs((line, weight) for _, line, weight in standing)
+    moved = {Line(*line): following for *line, following in tx.run("take_turns", lines=rows.lines(total), first=FIRST)}
+    return turns(standing, {line: moved[line] - cost for line, cost in total.items()})
+
+
+def give_back(tx: Runner, left: Mapping[Line, int]) -> None:
+    """Move lines back by what those have paid who left them before it was their turn."""
+    if left:
+        tx.run("give_turns_back", lines=rows.lines(left))
+
+
+def reach(db: Database, queue: str, claimed: Iterable[tuple[int, str, int]]) -> None:
+    """Note how far turns have got, by priority, task and rank of what was just *claimed* from *queue*.
+
+    Not in the claim itself, which is the same for all jobs. If this is lost, the next one says as much.
+    """
+    reached: dict[tuple[int, str], int] = {}
+    for priority, task, rank in claimed:
+        turn = turn_of(rank)
+        if turn is not None:
+            reached[priority, task] = max(turn, reached.get((priority, task), turn))
+    if reached:
+        db.run("reach", queue=queue, reached=rows.document((*line, turn) for line, turn in sorted(reached.items())))

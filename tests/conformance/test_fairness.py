@@ -1,0 +1,353 @@
+"""Fairness: jobs with a fair key take turns, so that nobody's flood keeps the others waiting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mainspring.model.fairness import TURN
+from mainspring.model.job import IfTaken, Job, JobState, NewJob
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Cancelled, Failed, Failure, Returned, Succeeded
+from mainspring.model.retry import Retry
+from mainspring.store import open_store
+from mainspring.store.sql import SqlStore
+from mainspring.testing import SettableClock
+from tests.support.databases import connected, execute, table
+from tests.support.factories import new_id, new_job, new_jobs, opened_session, stored
+
+SECOND = timedelta(seconds=1)
+LONG = timedelta(days=1)
+
+
+@pytest.fixture
+def session(store: SqlStore) -> UUID:
+    return opened_session(store, lease=LONG)
+
+
+def keys(jobs: list[Job]) -> str:
+    """Return the fair keys of *jobs*, for short; one without is a dash."""
+    return "".join(job.fair or "-" for job in jobs)
+
+
+def fair_jobs(text: str, **changes: object) -> list[NewJob]:
+    """Return a job for each letter of *text*, which is its fair key."""
+    return [new_job(fair=letter, **changes) for letter in text]
+
+
+def finish(store: SqlStore, jobs: list[Job]) -> None:
+    store.settle([settle(job, Succeeded("null")) for job in jobs])
+
+
+def test_jobs_take_turns_by_their_key_and_keep_their_order_within_it(store: SqlStore, session: UUID) -> None:
+    jobs = fair_jobs("aaaabbc")
+    store.enqueue(jobs)
+
+    claimed = store.claim(session, "default", 10)
+
+    assert sorted(keys(claimed)[:3]) == ["a", "b", "c"]
+    assert sorted(keys(claimed)[3:5]) == ["a", "b"]
+    assert keys(claimed)[5:] == "aa"
+    for key in "abc":
+        mine = [job.id for job in jobs if job.fair == key]
+        assert [job.id for job in claimed if job.fair == key] == mine
+
+
+def test_one_who_comes_after_a_flood_is_next(store: SqlStore, session: UUID) -> None:
+    store.enqueue(fair_jobs("a" * 1_000))
+    store.claim(session, "default", 300)
+
+    store.enqueue(fair_jobs("b"))
+
+    assert "b" in keys(store.claim(session, "default", 2))
+
+
+def test_one_who_was_away_has_no_claim_to_what_he_did_not_need(store: SqlStore, session: UUID) -> None:
+    store.enqueue(fair_jobs("a" * 300))
+    store.claim(session, "default", 100)
+
+    store.enqueue(fair_jobs("b" * 100))
+
+    assert 9 <= Counter(keys(store.claim(session, "default", 20)))["a"] <= 11
+
+
+def test_one_who_sends_the_next_as_soon_as_one_is_taken_does_not_go_before_all_others(
+    store: SqlStore, session: UUID
+) -> None:
+    """His line is never longer than one: only that it is remembered how far it was keeps him from being first again."""
+    store.enqueue(fair_jobs("b" * 20))
+    taken = ""
+    for _ in range(20):
+        store.enqueue(fair_jobs("a"))
+        taken += keys(store.claim(session, "default", 1))
+
+    assert 8 <= taken.count("b") <= 12
+
+
+def test_a_key_that_weighs_more_has_more_of_its_jobs_in_a_turn(store: SqlStore, session: UUID) -> None:
+    store.enqueue([*fair_jobs("a" * 100, weight=3), *fair_jobs("b" * 100)])
+
+    taken = Counter(keys(store.claim(session, "default", 40)))
+
+    assert 29 <= taken["a"] <= 31
+
+
+def test_what_one_leaves_is_for_the_others(store: SqlStore, session: UUID) -> None:
+    store.enqueue([*fair_jobs("a", weight=100), *fair_jobs("b" * 50)])
+
+    assert len(store.claim(session, "default", 51)) == 51
+
+
+def test_a_job_without_a_key_goes_before_those_that_have_one(
+    store: SqlStore, session: UUID, clock: SettableClock
+) -> None:
+    store.enqueue(fair_jobs("aa"))
+    clock.advance(SECOND)
+    plain = new_jobs(2)
+    store.enqueue(plain)
+
+    claimed = store.claim(session, "default", 4)
+
+    assert [job.id for job in claimed[:2]] == [job.id for job in plain]
+    assert keys(claimed) == "--aa"
+
+
+def test_a_larger_priority_goes_first_whatever_the_turn(store: SqlStore, session: UUID) -> None:
+    store.enqueue(fair_jobs("ab"))
+    store.enqueue(fair_jobs("aaa", priority=10))
+
+    assert keys(store.claim(session, "default", 3)) == "aaa"
+
+
+def test_turns_of_one_priority_say_nothing_about_another(store: SqlStore, session: UUID) -> None:
+    """A flood among the urgent ones must not make its sender, or anybody, wait among the others."""
+    store.enqueue(fair_jobs("a" * 100, priority=10))
+    store.claim(session, "default", 100)
+    store.enqueue([*fair_jobs("b" * 5), *fair_jobs("a")])
+
+    assert "a" in keys(store.claim(session, "default", 2))
+
+
+def test_what_another_kind_of_worker_takes_ahead_of_a_flood_does_not_move_newcomers_behind_it(
+    store: SqlStore, session: UUID
+) -> None:
+    store.enqueue(fair_jobs("a" * 500, task="slow"))
+    store.enqueue(fair_jobs("a" * 400 + "b", task="quick"))
+    assert len(store.claim(session, "default", 401, tasks=["quick"])) == 401
+
+    store.enqueue(fair_jobs("b", task="slow"))
+
+    assert "b" in keys(store.claim(session, "default", 2, tasks=["slow"]))
+
+
+def test_a_job_that_nobody_can_take_does_not_hold_turns_back(store: SqlStore, session: UUID) -> None:
+    """It is always the first that is ready. If turns began there, whoever comes new would go before all others."""
+    store.enqueue([new_job(fair="x", task="unknown")])
+    store.enqueue(fair_jobs("a" * 400))
+    store.claim(session, "default", 200, tasks=["greet"])
+
+    store.enqueue(fair_jobs("b" * 100))
+
+    assert 4 <= Counter(keys(store.claim(session, "default", 10, tasks=["greet"])))["a"] <= 6
+
+
+def test_a_delayed_job_is_given_its_turn_when_it_is_due(store: SqlStore, session: UUID, clock: SettableClock) -> None:
+    later = fair_jobs("a" * 100, delay=SECOND)
+    store.enqueue(later)
+    store.enqueue(fair_jobs("a"))
+    store.enqueue(fair_jobs("b" * 3))
+    assert "a" in keys(store.claim(session, "default", 2))
+
+    clock.advance(SECOND)
+    assert store.promote().count == 100
+    assert store.promote().count == 0
+
+    claimed = store.claim(session, "default", 4)
+    assert keys(claimed).count("a") >= 2
+    assert [job.id for job in claimed if job.fair == "a"] == [job.id for job in later[: keys(claimed).count("a")]]
+    assert stored(store, later[-1].id).state is JobState.READY
+
+
+def test_a_retry_is_given_a_turn_when_it_is_due(store: SqlStore, session: UUID, clock: SettableClock) -> None:
+    store.enqueue(fair_jobs("a"))
+    (job,) = store.claim(session, "default", 1)
+    failed = Failed(Failure(type="ValueError", message="no"), retryable=True)
+    store.settle([settle(job, failed, Retry(max_attempts=3, base="1s"), 1.0)])
+    store.enqueue(fair_jobs("b" * 50))
+    store.claim(session, "default", 25)
+    clock.advance(SECOND)
+
+    assert store.promote().count == 1
+
+    assert "a" in keys(store.claim(session, "default", 2))
+
+
+def test_two_nodes_that_promote_the_same_jobs_give_each_one_turn(url: str, clock: SettableClock) -> None:
+    one, other = open_store(url, clock=clock), open_store(url, clock=clock)
+    one.enqueue(fair_jobs("ab" * 10, delay=SECOND))
+    clock.advance(SECOND)
+
+    assert one.promote().count + other.promote().count == 20
+
+    assert len(other.claim(opened_session(other), "default", 40)) == 20
+    one.close()
+    other.close()
+
+
+def test_a_job_that_a_worker_gave_back_keeps_its_turn(store: SqlStore, session: UUID) -> None:
+    store.enqueue(fair_jobs("aaa" + "bbb"))
+    first, _, _ = store.claim(session, "default", 3)
+    store.settle([settle(first, Returned())])
+
+    assert store.claim(session, "default", 1)[0].id == first.id
+
+
+@pytest.mark.parametrize("leave", ["cancel", "pause", "expire"])
+def test_a_flood_that_never_had_its_turn_does_not_count(
+    store: SqlStore, session: UUID, clock: SettableClock, leave: str
+) -> None:
+    flood = fair_jobs("a" * 100, expires=SECOND)
+    store.enqueue(flood)
+    store.enqueue(fair_jobs("b" * 50))
+    ids = [job.id for job in flood]
+    if leave == "expire":
+        clock.advance(SECOND)
+        store.expire()
+    else:
+        getattr(store, leave)(ids)
+
+    store.enqueue(fair_jobs("a"))
+
+    assert "a" in keys(store.claim(session, "default", 2))
+
+
+def test_what_is_cancelled_after_its_turn_has_been_paid_for(url: str, store: SqlStore, session: UUID) -> None:
+    store.enqueue(fair_jobs("aaa"))
+    claimed = store.claim(session, "default", 3)
+    following = f"SELECT next FROM {table(url, 'lines')}"
+    before = execute(url, following)
+    store.settle([settle(job, Cancelled()) for job in claimed])
+
+    assert execute(url, following) == before
+
+
+def test_what_is_resumed_or_replayed_stands_in_line_anew(store: SqlStore, session: UUID) -> None:
+    held, dead = fair_jobs("ac")
+    store.enqueue([held, dead])
+    store.pause([held.id])
+    store.cancel([dead.id])
+    store.enqueue(fair_jobs("b" * 50))
+    store.claim(session, "default", 25)
+
+    assert store.resume([held.id]) == {held.id: JobState.SCHEDULED}
+    assert store.replay([dead.id]) == {dead.id: JobState.SCHEDULED}
+    assert store.promote().count == 2
+
+    assert set(keys(store.claim(session, "default", 4))) == {"a", "b", "c"}
+
+
+def test_a_job_with_a_key_of_its_own_gets_its_turn_from_promote(store: SqlStore, session: UUID) -> None:
+    job = new_job(fair="a", key="k")
+    store.enqueue([job])
+    assert store.enqueue([new_job(fair="a", key="k", if_taken=IfTaken.RESCHEDULE)]) == [job.id]
+    assert stored(store, job.id).state is JobState.SCHEDULED
+
+    assert store.promote().count == 1
+
+    assert [one.id for one in store.claim(session, "default", 1)] == [job.id]
+
+
+def test_a_job_of_a_callers_transaction_gets_its_turn_from_promote(url: str, real_store: SqlStore) -> None:
+    job = new_job(fair="a")
+    with connected(url) as connection:
+        real_store.enqueue([job], connection)
+        connection.commit()
+
+    assert real_store.promote().count == 1
+
+    assert [one.id for one in real_store.claim(opened_session(real_store), "default", 1)] == [job.id]
+
+
+def test_where_a_queue_ages_its_jobs_turns_play_no_part(store: SqlStore, session: UUID, clock: SettableClock) -> None:
+    store.set_ageing("default", 10 * SECOND)
+    for key in "aaab":
+        store.enqueue(fair_jobs(key))
+        clock.advance(SECOND)
+    store.enqueue(fair_jobs("c", delay=SECOND))
+    clock.advance(SECOND)
+    store.promote()
+
+    assert keys(store.claim(session, "default", 5)) == "aaabc"
+
+
+def test_turns_outlive_that_the_queue_is_ranked_anew(url: str, store: SqlStore, session: UUID) -> None:
+    """As when somebody who had not heard that ageing is off has written a job that is ranked by it."""
+    store.set_ageing("default", 10 * SECOND)
+    late = new_job()
+    store.enqueue([late])
+    store.set_ageing("default", None)
+    store.enqueue(fair_jobs("aaab"))
+    execute(url, f"UPDATE {table(url, 'jobs')} SET rank = 1 WHERE id = '{late.id}'")
+
+    assert store.rerank() == 1
+
+    assert "b" in keys(store.claim(session, "default", 3))
+
+
+def test_lines_that_have_fallen_behind_are_pruned_and_all_of_them_when_nobody_waits(
+    url: str, store: SqlStore, session: UUID
+) -> None:
+    store.enqueue(fair_jobs("abc" + "d" * 4))
+    finish(store, store.claim(session, "default", 6))
+    lines = f"SELECT fair FROM {table(url, 'lines')}"
+
+    store.prune(LONG)
+    assert execute(url, lines) == [("d",)]
+
+    finish(store, store.claim(session, "default", 1))
+    store.prune(LONG)
+    assert execute(url, lines) == []
+
+
+def test_a_line_in_which_somebody_stands_is_not_pruned(store: SqlStore, session: UUID) -> None:
+    """Or the next one who joins it could stand beside him."""
+    first, second = fair_jobs("aa")
+    store.enqueue([first, *fair_jobs("b")])
+    store.claim(session, "default", 1)
+    store.prune(LONG)
+    store.enqueue([second])
+
+    taken = [job.id for job in store.claim(session, "default", 3)]
+    assert taken[-1] == second.id
+
+
+def test_a_turn_holds_many_steps_of_the_heaviest() -> None:
+    assert TURN // 100 >= 10
+
+
+@settings(max_examples=15)
+@given(
+    floods=st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 60)), min_size=1, max_size=6),
+    taken=st.integers(0, 100),
+)
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_whoever_comes_new_waits_for_one_job_of_each_other_at_most(
+    kind: str, floods: list[tuple[str, int]], taken: int, request: pytest.FixtureRequest
+) -> None:
+    """Whatever the others have sent and have got before."""
+    store = open_store(request.getfixturevalue(f"{kind}_url"))
+    session, queue = opened_session(store, lease=LONG), str(new_id())  # a queue for each example
+    for key, count in floods:
+        store.enqueue(fair_jobs(key * count, queue=queue))
+    store.claim(session, queue, taken)
+
+    store.enqueue(fair_jobs("n", queue=queue))
+
+    ahead = keys(store.claim(session, queue, 10_000)).index("n")
+    assert ahead <= len({key for key, _ in floods})
+    store.close()
