@@ -27,7 +27,7 @@ from mainspring.store import open_store
 from mainspring.task_handle import TaskHandle
 
 GAP = 0.020
-KINDS = ("bare", "worker", "limited")
+KINDS = ("bare", "worker", "limited", "fair")
 
 
 class Child:
@@ -65,7 +65,7 @@ class Child:
 
 def drain_rate(kind: str, url: str, jobs: int, processes: int) -> float:
     """Return how many jobs a second *processes* of *kind* finish, having started with *jobs* of them ready."""
-    fill(url, jobs, limited=kind == "limited")
+    fill(url, jobs, {"limited": "limited", "fair": "fair"}.get(kind, "noop"))
     children = [Child("bare" if kind == "bare" else "worker", url) for _ in range(processes)]
     time.sleep(1.0)  # all have imported what they need, and wait for the line
     begun = time.monotonic()
@@ -83,12 +83,13 @@ def drain_rate(kind: str, url: str, jobs: int, processes: int) -> float:
     return jobs / took
 
 
-def fill(url: str, jobs: int, *, limited: bool) -> None:
+def fill(url: str, jobs: int, task: str) -> None:
+    """Enqueue jobs, of ten tenants where the task has some."""
     app, _, _ = make_app(url)
     calls: list[tuple[tuple[int, ...], dict[str, int]]] = [
-        ((number % 10,) if limited else (), {}) for number in range(jobs)
+        (() if task == "noop" else (number % 10,), {}) for number in range(jobs)
     ]
-    TaskHandle[..., None](app.client, app.tasks.get("limited" if limited else "noop")).enqueue_many(calls)
+    TaskHandle[..., None](app.client, app.tasks.get(task)).enqueue_many(calls)
     app.close()
 
 
@@ -201,19 +202,25 @@ def as_table(store: str, found: dict[str, object]) -> Table:
     table = Table(title=f"{store}, {found['processes']} worker process(es)")
     for column in ("what", "median", "spread"):
         table.add_column(column)
-    bare, worker, limited = (found[name] for name in KINDS)
+    bare, worker, limited, fair = (found[name] for name in KINDS)
     assert isinstance(bare, list)
     assert isinstance(worker, list)
     assert isinstance(limited, list)
+    assert isinstance(fair, list)
     for name, rates in (
         ("bare SQL, jobs/s", bare),
         ("worker, jobs/s", worker),
         ("worker, each job with a limit, jobs/s", limited),
+        ("worker, each job with a limit and a fair key, jobs/s", fair),
         ("enqueue, jobs/s", found["enqueue"]),
     ):
         assert isinstance(rates, list)
         table.add_row(name, f"{median(rates):,.0f}", f"{min(rates):,.0f}-{max(rates):,.0f}")
-    for name, ones, others in (("worker / bare", worker, bare), ("limited / worker", limited, worker)):
+    for name, ones, others in (
+        ("worker / bare", worker, bare),
+        ("limited / worker", limited, worker),
+        ("limited and fair / worker", fair, worker),
+    ):
         ratios = [one / other for one, other in zip(ones, others, strict=True)]
         table.add_row(name, f"{median(ones) / median(others):.0%}", f"{min(ratios):.0%}-{max(ratios):.0%}")
     for name, key in (

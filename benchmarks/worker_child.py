@@ -39,6 +39,11 @@ def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
         nonlocal done
         done += 1
 
+    @app.task(fair="{tenant}", limits=[Limit("tenant:{tenant}", concurrency=1_000)])
+    def fair(tenant: int) -> None:  # noqa: ARG001 - as above
+        nonlocal done
+        done += 1
+
     @app.task
     def started(sent: float) -> None:
         latencies.append(time.monotonic() - sent)

@@ -24,6 +24,7 @@ ENQUEUE, OPEN, PRUNE = (f"tests/conformance/test_{name}.py" for name in ("enqueu
 EXPIRE = "tests/conformance/test_expire.py"
 AGEING = "tests/conformance/test_ageing.py"
 PAUSES = "tests/conformance/test_queues.py"
+FAIRNESS = "tests/conformance/test_fairness.py"
 WAKE, DEAD = "tests/conformance/test_wake.py", "tests/conformance/test_dead.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
@@ -48,6 +49,111 @@ class Mutant:
 
 
 MUTANTS = [
+    Mutant(
+        "SQLite forgets how far a line was",
+        f"{SQLITE}/turns.sql",
+        "max(excluded.next, next + excluded.cost)",
+        "excluded.next",
+        f"{FAIRNESS}::test_one_who_sends_the_next_as_soon_as_one_is_taken_does_not_go_before_all_others[sqlite",
+    ),
+    Mutant(
+        "SQLite saves up the turns of those who are away",
+        f"{SQLITE}/turns.sql",
+        "max(excluded.next, next + excluded.cost)",
+        "next + excluded.cost",
+        f"{FAIRNESS}::test_whoever_comes_new_waits_for_one_job_of_each_other_at_most[sqlite",
+    ),
+    Mutant(
+        "SQLite gives turns by the order of time",
+        f"{SQLITE}/fragments.sql",
+        "coalesce(turn, due_us + position)",
+        "due_us + position",
+        f"{FAIRNESS}::test_one_who_comes_after_a_flood_is_next[sqlite",
+    ),
+    Mutant(
+        "SQLite ranks those with a turn by their due time when a queue is ranked anew",
+        f"{SQLITE}/queues.sql",
+        "AND (fair IS NULL OR min(rank, run_at + {precedence}) < 9007199254740992)",
+        "",
+        f"{FAIRNESS}::test_turns_outlive_that_the_queue_is_ranked_anew[sqlite",
+    ),
+    Mutant(
+        "SQLite prunes a line in which somebody stands",
+        f"{SQLITE}/turns.sql",
+        "AND NOT EXISTS (",
+        "AND EXISTS (",
+        f"{FAIRNESS}::test_a_line_in_which_somebody_stands_is_not_pruned[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL forgets how far a line was",
+        f"{POSTGRES}/turns.sql",
+        "greatest(excluded.next, line.next + excluded.cost)",
+        "excluded.next",
+        f"{FAIRNESS}::test_one_who_sends_the_next_as_soon_as_one_is_taken_does_not_go_before_all_others[postgres",
+    ),
+    Mutant(
+        "PostgreSQL saves up the turns of those who are away",
+        f"{POSTGRES}/turns.sql",
+        "greatest(excluded.next, line.next + excluded.cost)",
+        "line.next + excluded.cost",
+        f"{FAIRNESS}::test_whoever_comes_new_waits_for_one_job_of_each_other_at_most[postgres",
+    ),
+    Mutant(
+        "PostgreSQL gives turns by the order of time",
+        f"{POSTGRES}/fragments.sql",
+        "coalesce(turn, due_us + position)",
+        "due_us + position",
+        f"{FAIRNESS}::test_one_who_comes_after_a_flood_is_next[postgres",
+    ),
+    Mutant(
+        "PostgreSQL ranks those with a turn by their due time when a queue is ranked anew",
+        f"{POSTGRES}/queues.sql",
+        "AND (placed.fair IS NULL OR least(placed.rank, place) < 9007199254740992)",
+        "",
+        f"{FAIRNESS}::test_turns_outlive_that_the_queue_is_ranked_anew[postgres",
+    ),
+    Mutant(
+        "PostgreSQL prunes a line in which somebody stands",
+        f"{POSTGRES}/turns.sql",
+        "AND NOT EXISTS (",
+        "AND EXISTS (",
+        f"{FAIRNESS}::test_a_line_in_which_somebody_stands_is_not_pruned[postgres",
+    ),
+    Mutant(
+        "nobody notes how far turns have got",
+        "store/claim.py",
+        "if any(row[-1] is not None for row in claimed):",
+        "if False:",
+        f"{FAIRNESS}::test_one_who_was_away_has_no_claim_to_what_he_did_not_need[sqlite",
+    ),
+    Mutant(
+        "what leaves its line unserved has cost it a turn",
+        "store/settle.py",
+        "    give_back(tx, _left(settlements, settled))\n",
+        "",
+        f"{FAIRNESS}::test_a_flood_that_never_had_its_turn_does_not_count[sqlite",
+    ),
+    Mutant(
+        "what is resumed or replayed goes before all who take turns",
+        "model/lifecycle.py",
+        "return READY if job.fair is None else SCHEDULED",
+        "return READY",
+        f"{FAIRNESS}::test_what_is_resumed_or_replayed_stands_in_line_anew[sqlite",
+    ),
+    Mutant(
+        "promote gives no turns",
+        "store/sweep.py",
+        "    line_up(db, [job_id for _, job_id in due if job_id is not None], ahead)\n",
+        "",
+        f"{FAIRNESS}::test_a_delayed_job_is_given_its_turn_when_it_is_due[sqlite",
+    ),
+    Mutant(
+        "nobody tells the scheduler of a job that waits for its turn",
+        "store/enqueue.py",
+        "(job.fair is not None and not has_turn)",
+        "False",
+        "tests/worker/test_fairness.py::test_a_job_with_a_key_of_its_own_starts_at_once[sqlite",
+    ),
     Mutant(
         "SQLite claims from a paused queue",
         f"{SQLITE}/fragments.sql",

@@ -46,6 +46,9 @@ Expires = Annotated[
     typer.Option("--expires", metavar="LENGTH", help="How long after its due time it may still start, as in 1h."),
 ]
 
+Fair = Annotated[str | None, typer.Option("--fair", metavar="KEY", help="Whose it is: jobs take turns by this key.")]
+Weight = Annotated[int | None, typer.Option("--weight", metavar="N", help="How many of that key have a turn together.")]
+
 IfTakenName = Annotated[
     IfTaken | None,
     typer.Option("--if-taken", help="What to do when an unfinished job has the key: by default, return it."),
@@ -71,6 +74,8 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     run_at: RunAt = None,
     key: Key = None,
     expires: Expires = None,
+    fair: Fair = None,
+    weight: Weight = None,
     if_taken: IfTakenName = None,
     idempotency_key: IdempotencyKey = None,
     idempotency_ttl: IdempotencyTtl = None,
@@ -91,6 +96,8 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
         "run_at": None if run_at is None else instant(run_at, "--run-at"),
         "key": key,
         "expires": None if expires is None else length(expires, "--expires"),
+        "fair": fair,
+        "weight": weight,
         "if_taken": if_taken,
         "idempotency_key": idempotency_key,
         "idempotency_ttl": None if idempotency_ttl is None else length(idempotency_ttl, "--idempotency-ttl"),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import IllegalMove
+from mainspring.model.fairness import TURN, Line
 from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.lifecycle import (
@@ -23,6 +24,7 @@ from mainspring.model.lifecycle import (
     Settlement,
     cancel,
     discard,
+    expire,
     pause,
     replay,
     resume,
@@ -97,8 +99,8 @@ def test_no_state_moves_to_itself() -> None:
 
 
 @pytest.mark.parametrize("state", FINAL)
-def test_a_final_state_leads_to_ready_or_nowhere_but_a_failed_job_may_be_discarded(state: JobState) -> None:
-    assert MOVES[state] <= ({READY, CANCELLED} if state is FAILED else {READY})
+def test_a_final_state_leads_to_a_new_life_or_nowhere_but_a_failed_job_may_be_discarded(state: JobState) -> None:
+    assert MOVES[state] <= ({SCHEDULED, READY, CANCELLED} if state is FAILED else {SCHEDULED, READY})
 
 
 def test_a_job_that_succeeded_stays_so() -> None:
@@ -507,3 +509,40 @@ def test_the_same_facts_get_the_same_answer(
 
     assert decide(asked) == decide(asked)
     assert asked == job(state, wish=wish)
+
+
+# --- jobs with a fair key
+
+
+def fair_job(state: JobState, **changes: Any) -> Job:
+    return job(state, queue="mail", priority=5, fair="acme", weight=4, **changes)
+
+
+@pytest.mark.parametrize("state", [FAILED, CANCELLED, EXPIRED])
+def test_a_job_with_a_fair_key_that_is_replayed_waits_for_its_turn(state: JobState) -> None:
+    answer = replay(fair_job(state))
+
+    assert answer is not None
+    assert (answer.state, answer.delay) == (SCHEDULED, timedelta(0))
+
+
+def test_a_job_with_a_fair_key_that_is_resumed_waits_for_its_turn() -> None:
+    answer = resume(fair_job(PAUSED), NOW)
+
+    assert isinstance(answer, Settlement)
+    assert (answer.state, answer.delay) == (SCHEDULED, None)
+
+
+def test_one_that_leaves_its_line_unserved_takes_what_it_paid_with_it() -> None:
+    line = Line("mail", 5, "send", "acme")
+    for answer in (cancel(fair_job(READY)), pause(fair_job(READY)), expire(fair_job(READY, expires_at=NOW))):
+        assert isinstance(answer, Settlement)
+        assert answer.leaves == (line, TURN // 4)
+
+
+@pytest.mark.parametrize("state", [BLOCKED, SCHEDULED, RETRYING])
+def test_one_that_does_not_stand_in_line_leaves_none(state: JobState) -> None:
+    answer = cancel(fair_job(state))
+
+    assert isinstance(answer, Settlement)
+    assert answer.leaves is None
