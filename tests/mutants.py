@@ -61,7 +61,7 @@ MUTANTS = [
         f"{SQLITE}/turns.sql",
         "max(excluded.next, next + excluded.cost)",
         "next + excluded.cost",
-        f"{FAIRNESS}::test_whoever_comes_new_waits_for_one_job_of_each_other_at_most[sqlite",
+        f"{FAIRNESS}::test_one_who_was_away_has_no_claim_to_what_he_did_not_need[sqlite",
     ),
     Mutant(
         "SQLite gives turns by the order of time",
@@ -96,7 +96,7 @@ MUTANTS = [
         f"{POSTGRES}/turns.sql",
         "greatest(excluded.next, line.next + excluded.cost)",
         "line.next + excluded.cost",
-        f"{FAIRNESS}::test_whoever_comes_new_waits_for_one_job_of_each_other_at_most[postgres",
+        f"{FAIRNESS}::test_one_who_was_away_has_no_claim_to_what_he_did_not_need[postgres",
     ),
     Mutant(
         "PostgreSQL gives turns by the order of time",
@@ -124,7 +124,7 @@ MUTANTS = [
         "store/claim.py",
         "if any(row[-1] is not None for row in claimed):",
         "if False:",
-        f"{FAIRNESS}::test_one_who_was_away_has_no_claim_to_what_he_did_not_need[sqlite",
+        f"{FAIRNESS}::test_a_job_that_nobody_can_take_does_not_hold_turns_back[sqlite",
     ),
     Mutant(
         "what leaves its line unserved has cost it a turn",
@@ -864,7 +864,7 @@ MUTANTS = [
     Mutant(
         "log lines are never pruned",
         "store/sweep.py",
-        '    _prune(db, "prune_logs", age)\n',
+        '    _prune(db, "prune_logs", age=age)\n',
         "",
         f"{PRUNE}::test_log_lines_go_with_the_day_on_which_they_were_said",
     ),
