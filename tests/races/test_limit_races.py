@@ -45,7 +45,9 @@ def test_no_limit_is_exceeded_and_nobody_waits_for_ever(url: str) -> None:
                 most = max(most, running)
             with lock:
                 running -= len(started)
-            done += len(store.settle([settle(job, Succeeded("null")) for job in started]))
+            settled = store.settle([settle(job, Succeeded("null")) for job in started])
+            with lock:
+                done += len(settled)
             store.release()
 
     with ThreadPoolExecutor(WORKERS) as pool:
