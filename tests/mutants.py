@@ -710,7 +710,8 @@ MUTANTS = [
         "a handler's rows are committed before its job is settled",
         "worker/attempt.py",
         "self._store().transaction(lambda: settle(self._job, Succeeded(result)), self._within) as connection:\n"
-        "                yield connection\n        finally:\n            self._within = None\n        self.succeeded()\n",
+        "                yield connection\n        finally:\n            self._within = None\n"
+        "        self.succeeded()\n",
         "self._store()._db.lend(lambda tx: None) as connection:\n"
         "                yield connection\n        finally:\n            self._within = None\n",
         "tests/faults/test_transactions.py::test_each_row_is_there_once_though_workers_are_killed",

@@ -17,7 +17,7 @@ from pathlib import Path
 from mainspring import Mainspring
 from mainspring.store import open_store
 from tests.faults.both_stores import on_both_stores
-from tests.faults.workers import Workers
+from tests.faults.workers import Workers, let_finish
 from tests.support.databases import execute, table
 
 LEASE = 1.5
@@ -83,9 +83,7 @@ def storm(url: str, *, jobs: int, workers: int, seconds: float) -> Account:
             while time.monotonic() < give_up:
                 time.sleep(random.uniform(0.5, 1.0))
                 (weather.kill if random.random() < 0.6 else weather.stop_for_a_while)()
-            give_up = time.monotonic() + 120
-            while app.client.store.counts() and time.monotonic() < give_up:
-                time.sleep(0.2)
+            let_finish(app)
         most = _most(ledger.read_text().splitlines(), weather.gone)
     states = app.client.store.counts().get("default", {})
     done = execute(url, f"SELECT count(*) FROM {table(url, 'jobs_done')} WHERE state = 'succeeded'")[0][0]

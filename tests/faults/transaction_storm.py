@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mainspring import Mainspring
 from mainspring.store import open_store
 from tests.faults.both_stores import on_both_stores
-from tests.faults.workers import Workers
+from tests.faults.workers import Workers, let_finish
 from tests.support.databases import execute, table
 from tests.support.waiting import until
 
@@ -56,7 +56,7 @@ def storm(url: str, *, jobs: int, kills: int, workers: int) -> Account:
             time.sleep(random.uniform(0, LONGEST))
             processes.kill()
             processes.start()
-        until(lambda: not app.client.store.counts())
+        let_finish(app)
     app.close()
     return _account(url, jobs, processes.kills)
 

@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from mainspring import Mainspring
 
 
 class Workers:
@@ -44,3 +47,10 @@ class Workers:
                 worker.terminate()
             for worker in self.alive:
                 worker.wait()
+
+
+def let_finish(app: Mainspring) -> None:
+    """Wait until no job is left; not for ever, so that one which is stuck is told of in the account."""
+    give_up = time.monotonic() + 120
+    while app.client.store.counts() and time.monotonic() < give_up:
+        time.sleep(0.2)
