@@ -1055,8 +1055,8 @@ MUTANTS = [
     Mutant(
         "a lost release is never made up for",
         "model/limits.py",
-        "            return self._now + _EVERY\n",
-        "            return self._now + 1_000_000 * _EVERY\n",
+        "return self._now + _EVERY if",
+        "return self._now + 1_000_000 * _EVERY if",
         f"{LIMITS}::test_what_a_lost_release_has_left_waiting_goes_on_by_itself[sqlite",
     ),
     Mutant(
