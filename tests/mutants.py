@@ -813,6 +813,16 @@ MUTANTS = [
         f"{TRANSACTION}::test_a_stale_holder_keeps_nothing",
     ),
     Mutant(
+        "a handler's rows are committed before its job is settled",
+        "worker/attempt.py",
+        "self._store().transaction(lambda: settle(self._job, Succeeded(result)), self._within) as connection:\n"
+        "                yield connection\n        finally:\n            self._within = None\n"
+        "        self.succeeded()\n",
+        "self._store()._db.lend(lambda tx: None) as connection:\n"
+        "                yield connection\n        finally:\n            self._within = None\n",
+        "tests/faults/test_transactions.py::test_each_row_is_there_once_though_workers_are_killed",
+    ),
+    Mutant(
         "a block on SQLite may commit",
         "store/sqlite/writer.py",
         "        connection.set_authorizer(_leave_transaction_to_us)\n",
@@ -1151,8 +1161,8 @@ MUTANTS = [
     Mutant(
         "a lost release is never made up for",
         "model/limits.py",
-        "            return self._now + _EVERY\n",
-        "            return self._now + 1_000_000 * _EVERY\n",
+        "return self._now + _EVERY if",
+        "return self._now + 1_000_000 * _EVERY if",
         f"{LIMITS}::test_what_a_lost_release_has_left_waiting_goes_on_by_itself[sqlite",
     ),
     Mutant(

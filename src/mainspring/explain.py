@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import msgspec
 
 from mainspring.model.job import Job, JobState
+from mainspring.model.limits import Gate, Standing
 from mainspring.model.queue import Pausable, Pause
+from mainspring.model.session import Session
 from mainspring.model.text import counted
 from mainspring.store import Store
 
@@ -17,58 +20,83 @@ _COUNTED = 10_000
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One reason: a code that stays the same, and a sentence with the facts and what would lift it."""
+    """One reason: a code that stays the same, a sentence with the facts, and what lifts it.
+
+    That is what a person can do, or what comes by itself. `estimate` is how long it will probably last, where that
+    can be told.
+    """
 
     code: str
     sentence: str
+    lift: str
+    estimate: timedelta | None = None
 
 
 def explain(store: Store, job: Job, now: datetime) -> list[Reason]:
     """Return every reason why *job* does not run, the first to lift first; none when it runs or has finished.
 
-    That others are ahead of it is only said where nothing else keeps it from running.
+    *now* is the store's. That others are ahead of it is only said where nothing else keeps it from running.
     """
     if job.state.final or job.state is JobState.RUNNING:
         return []
-    reasons: list[Reason] = []
-    if job.expires_at is not None and job.expires_at <= now:
-        reasons.append(Reason("expired", f"it could have started until {_at(job.expires_at)}, and will not any more"))
-    if job.state in (JobState.SCHEDULED, JobState.RETRYING):
-        reasons.append(Reason("not_due", f"it is due at {_at(job.run_at)}"))
-    if job.waits_for is not None:
-        reasons += _limit(store, job.waits_for)
-    if job.state is JobState.PAUSED:
-        why = f" ({job.reason})" if job.reason else ""
-        reasons.append(Reason("paused", f"it was paused{why}; resume it"))
-    reasons += _paused(store, job)
-    reasons += _missing_worker(store, job)
-    return reasons or _behind(store, job)
+    alive = [session for session in store.sessions() if session.alive]
+    reasons = [
+        *_expired(job, now),
+        *_not_due(job, now),
+        *_limit(store, job, now),
+        *_held(job),
+        *_paused(store, job),
+        *_missing_worker(alive, job),
+    ]
+    return reasons or _behind(store, job, alive)
 
 
-def _behind(store: Store, job: Job) -> list[Reason]:
-    ahead = store.jobs_ahead(job.id, _COUNTED)
-    if not ahead:
+def _expired(job: Job, now: datetime) -> list[Reason]:
+    if job.expires_at is None or job.expires_at > now:
         return []
-    number = f"{ahead:,} or more jobs are" if ahead == _COUNTED else "1 job is" if ahead == 1 else f"{ahead:,} jobs are"
-    return [Reason("behind", f"{number} ahead of it in queue {job.queue!r}; it runs when its turn comes")]
+    sentence = f"it could have started until {_at(job.expires_at)}, and will not any more"
+    return [Reason("expired", sentence, f"run it after all with `mainspring jobs replay {job.id}`, once it has ended")]
 
 
-def _at(instant: datetime) -> str:
-    return instant.isoformat(timespec="seconds")
+def _not_due(job: Job, now: datetime) -> list[Reason]:
+    if job.state not in (JobState.SCHEDULED, JobState.RETRYING):
+        return []
+    again = "due again" if job.state is JobState.RETRYING else "due"
+    if job.run_at <= now:
+        sentence = f"it was {again} at {_at(job.run_at)}, and no scheduler has made it ready yet"
+        return [Reason("not_promoted", sentence, "any live worker or `mainspring scheduler` does it by itself")]
+    lift = "it is made ready by itself at that time"
+    return [Reason("not_due", f"it is {again} at {_at(job.run_at)}", lift, job.run_at - now)]
 
 
-def _limit(store: Store, key: str) -> list[Reason]:
-    """Return how the limit stands for which a job waits."""
-    standing = store.limit(key)
+def _limit(store: Store, job: Job, now: datetime) -> list[Reason]:
+    """Return how the limit stands for which *job* waits."""
+    standing = None if job.waits_for is None else store.limit(job.waits_for)
     if standing is None:
         return []
-    if standing.concurrency is None:
-        each = "" if standing.interval is None else f", which lets one start every {standing.interval}"
-        return [Reason("rate", f"it waits for its turn at limit {key!r}{each}")]
-    holders = ", ".join(map(str, store.slot_holders(key, _NAMED)))
-    more = f" and {standing.held - _NAMED} more" if standing.held > _NAMED else ""
-    held = f"; running now: {holders}{more}" if holders else ""
-    return [Reason("limit", f"limit {key!r} lets {standing.concurrency} run at once, and it has to wait{held}")]
+    ahead = store.waiting_ahead(job.id, _COUNTED)
+    before = f", and {_number(ahead)} before it" if ahead else ""
+    if standing.interval is not None:
+        opens_at = Gate(standing, now).opens_at(ahead)
+        each = f"limit {standing.key!r} lets one start every {standing.interval.total_seconds():g} s"
+        estimate = None if opens_at is None else max(opens_at - now, timedelta(0))
+        return [Reason("rate", each + before, "it goes on by itself when its turn comes", estimate)]
+    sentence = f"limit {standing.key!r} lets {standing.concurrency} run at once{_holders(store, standing)}{before}"
+    # The pace of its queue would tell of all its jobs, and not of those few that share this key.
+    return [Reason("limit", sentence, "it goes on by itself when a slot is free and its turn has come")]
+
+
+def _holders(store: Store, standing: Standing) -> str:
+    holders = ", ".join(map(str, store.slot_holders(standing.key, _NAMED)))
+    more = f" and {standing.held - _NAMED:,} more" if standing.held > _NAMED else ""
+    return f", held by {holders}{more}" if holders else ""
+
+
+def _held(job: Job) -> list[Reason]:
+    if job.state is not JobState.PAUSED:
+        return []
+    why = f" ({job.reason})" if job.reason else ""
+    return [Reason("paused", f"it was paused{why}", f"resume it with `mainspring jobs resume {job.id}`")]
 
 
 def _paused(store: Store, job: Job) -> list[Reason]:
@@ -79,23 +107,42 @@ def _paused(store: Store, job: Job) -> list[Reason]:
 
 def _pause(pause: Pause) -> Reason:
     said = f" ({pause.reason})" if pause.reason else ""
-    since = _at(pause.since)
     return Reason(
         f"{pause.kind}_paused",
-        f"{pause.kind} {pause.name!r} was paused by {pause.by} at {since}{said}; "
+        f"{pause.kind} {pause.name!r} was paused by {pause.by} at {_at(pause.since)}{said}",
         f"resume it with `mainspring {pause.kind}s resume {pause.name}`",
     )
 
 
-def _missing_worker(store: Store, job: Job) -> list[Reason]:
+def _missing_worker(alive: Sequence[Session], job: Job) -> list[Reason]:
     """Return why no worker that is alive would take *job*, if none would."""
-    alive = [session for session in store.sessions() if session.alive]
     if not alive:
-        return [Reason("no_worker", "no worker is alive; start one with `mainspring worker`")]
+        return [Reason("no_worker", "no worker is alive", "start one with `mainspring worker`")]
     serving = [session for session in alive if job.queue in session.queues]
     if not serving:
-        return [Reason("no_worker", f"no worker serves queue {job.queue!r}; start one with -q {job.queue}")]
+        lift = f"start one with `mainspring worker -q {job.queue}`"
+        return [Reason("no_worker", f"no worker serves queue {job.queue!r}", lift)]
     if not any(job.task in session.tasks for session in serving):
-        workers = f"0 of {counted(len(serving), 'worker')} that serve queue {job.queue!r} know task {job.task!r}"
-        return [Reason("no_handler", f"{workers}; its code may not be deployed yet, or its name has changed")]
+        sentence = f"0 of {counted(len(serving), 'worker')} of queue {job.queue!r} know task {job.task!r}"
+        return [Reason("no_handler", sentence, "start workers with code that has a task of that name")]
     return []
+
+
+def _behind(store: Store, job: Job, alive: Sequence[Session]) -> list[Reason]:
+    known = {task for session in alive if job.queue in session.queues for task in session.tasks}
+    ahead = store.jobs_ahead(job.id, _COUNTED, known)
+    if not ahead:
+        return []
+    sentence = f"{_number(ahead)} ahead of it in queue {job.queue!r}"
+    pace = store.pace(job.queue)
+    lift = "it runs by itself when its turn comes; more workers, or a higher priority, bring that about sooner"
+    return [Reason("behind", sentence, lift, None if pace is None else ahead * pace)]
+
+
+def _number(ahead: int) -> str:
+    more = " or more" if ahead == _COUNTED else ""
+    return "1 job is" if ahead == 1 else f"{ahead:,}{more} jobs are"
+
+
+def _at(instant: datetime) -> str:
+    return instant.isoformat(timespec="seconds")

@@ -121,7 +121,7 @@ class JobHandle(Generic[R_co]):
 
     def explain(self) -> list[Reason]:
         """Return every reason why it does not run, the first to lift first; nothing when it may run or has."""
-        return explain(self._client.store, self.refresh(), self._client.clock.now())
+        return explain(self._client.store, self.refresh(), self._client.store.now())
 
     arefresh = twin(refresh)
     acancel = twin(cancel)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,11 +20,14 @@ from mainspring.cli import diagnosis
 from mainspring.cli.diagnosis import Diagnosis, with_probes
 from mainspring.errors import StoreFull
 from mainspring.store.database import Probe
+from mainspring.store.migrate import load_migrations
 from mainspring.store.sql import SqlStore
 from tests.cli.databases import migrated
 from tests.cli.program import Done, in_process, mainspring
-from tests.support.databases import make_newer
+from tests.support.databases import execute, make_newer
 from tests.support.schema import LATEST
+
+ROOT = Path(__file__).parents[2]
 
 
 def doctor(*arguments: str) -> Done:
@@ -286,18 +290,44 @@ def test_somebody_elses_file_is_left_as_it_was(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_a_role_without_rights_is_a_problem(postgres_url: str) -> None:
-    role = f"reader_{uuid.uuid4().hex}"
-    with psycopg.connect(postgres_url, autocommit=True) as owner:
-        owner.execute(f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA mainspring TO {role}".encode())
-        owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA mainspring TO {role}".encode())
-    try:
-        told = json.loads(doctor("--json", "--url", postgres_url.replace("postgres@", f"{role}@")).stdout)
-    finally:
-        with psycopg.connect(postgres_url, autocommit=True) as owner:
-            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+TABLES = {
+    name
+    for migration in load_migrations("mainspring.store.postgres")
+    for name in re.findall(r"^CREATE TABLE mainspring\.(\w+)", migration.script, re.MULTILINE)
+}
 
-    assert any("lacks rights" in problem for problem in told["problems"])
+
+@pytest.fixture
+def role(postgres_url: str) -> Iterator[str]:
+    """A role that may look into our schema."""
+    name = f"worker_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {name} LOGIN; GRANT USAGE ON SCHEMA mainspring TO {name}".encode())
+        yield name
+        owner.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
+
+
+def lacking(url: str, role: str, *grants: str) -> set[str]:
+    """Return what the doctor says that *role* lacks rights on, once it was given these."""
+    for grant in grants:
+        execute(url, grant)
+    told = json.loads(doctor("--json", "--url", url.replace("postgres@", f"{role}@")).stdout)
+    found = re.findall(r"lacks rights on (.*); grant what", "\n".join(told["problems"]))
+    return set(found[0].split(", ")) if found else set()
+
+
+def test_a_role_that_may_only_read_is_told_of_every_table_and_function(postgres_url: str, role: str) -> None:
+    grant = f"GRANT SELECT ON ALL TABLES IN SCHEMA mainspring TO {role}"
+
+    assert lacking(postgres_url, role, grant) == TABLES | {"open_days()", "drop_day()"}
+
+
+def test_a_role_with_all_rights_but_one_is_told_of_that(postgres_url: str, role: str) -> None:
+    documented = re.findall(r"^GRANT .*;$", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
+
+    assert len(documented) == 3
+    assert lacking(postgres_url, role, *(grant.replace("worker;", f"{role};") for grant in documented)) == set()
+    assert lacking(postgres_url, role, f"REVOKE DELETE ON mainspring.slots FROM {role}") == {"slots"}
 
 
 @pytest.mark.parametrize("make", [lambda file: file.symlink_to("nowhere"), os.mkfifo], ids=["dangling link", "fifo"])

@@ -88,8 +88,10 @@ def test_a_job_that_waits_says_why(jobs: Jobs) -> None:
     paused = jobs.add()
     jobs.store.pause([paused], "on hold")
 
-    assert "Waits it is due at" in shown(job)
-    assert "Waits no worker is alive; start one with `mainspring worker`" in shown(job)
+    text = shown(job)
+    assert "Waits it is due at" in text
+    assert "(about 60m)\nit is made ready by itself at that time" in text
+    assert "Waits no worker is alive\nstart one with `mainspring worker`" in text
     assert "Reason on hold" in shown(paused)
 
 

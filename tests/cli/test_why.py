@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
+from mainspring.model.session import NewSession
 from tests.cli.jobs import IDS, jobs_in
 from tests.cli.program import in_process, mainspring
 
@@ -18,9 +20,38 @@ def test_each_reason_is_told_with_its_code(url: str) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "paused" in done.stdout
-    assert "it was paused (lunch); resume it" in " ".join(done.stdout.split())
+    assert f"it was paused (lunch) resume it with `mainspring jobs resume {job}`" in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert told["state"] == "paused"
     assert [reason["code"] for reason in told["reasons"]] == ["paused", "no_worker"]
+    assert told["reasons"][0] == {
+        "code": "paused",
+        "sentence": "it was paused (lunch)",
+        "estimate_seconds": None,
+        "lift": f"resume it with `mainspring jobs resume {job}`",
+    }
+
+
+def test_how_long_it_may_last_is_told(url: str) -> None:
+    with jobs_in(url) as jobs:
+        job = jobs.add(delay=10_800)
+
+    done = in_process("why", str(job), "--url", url)
+    (due, _) = json.loads(in_process("why", str(job), "--json", "--url", url).stdout)["reasons"]
+
+    assert "(about 3h) it is made ready by itself at that time" in " ".join(done.stdout.split())
+    assert due["code"] == "not_due"
+    assert 0 < due["estimate_seconds"] <= 10_800
+
+
+def test_a_job_that_nothing_keeps_from_running_says_so(url: str) -> None:
+    with jobs_in(url) as jobs:
+        serving = NewSession(id=IDS.next(), name="w", lease=timedelta(hours=1), queues=["default"], tasks=["greet"])
+        jobs.store.open_session(serving)
+        ready, running = jobs.add(), jobs.run(queue="mail")
+
+    assert in_process("why", str(ready), "--url", url).stdout.startswith("Nothing keeps it from running: ")
+    assert in_process("why", str(running.id), "--url", url).stdout == "It is running.\n"
 
 
 def test_a_job_that_has_finished_says_so(url: str) -> None:

@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from mainspring.explain import explain
-from mainspring.model.job import Job
+from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit
-from mainspring.model.outcome import Failed, Failure
+from mainspring.model.outcome import Failed, Failure, Succeeded
 from mainspring.model.queue import NewPause, Pausable
 from mainspring.model.retry import Retry
 from mainspring.model.session import NewSession
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
-from tests.support.factories import new_id, new_job, opened_session, stored
+from tests.support.factories import new_id, new_job, new_jobs, opened_session, stored
 
-STATES = {"ready": None, "scheduled": "not_due", "retrying": "not_due", "paused": "paused", "blocked": "limit"}
+STATES = {
+    "ready": None,
+    "scheduled": "not_due",
+    "retrying": "not_due",
+    "overdue": "not_promoted",
+    "paused": "paused",
+    "limited": "limit",
+    "throttled": "rate",
+}
 AGAINST = ("expired", "queue_paused", "task_paused")
+LIMITS = {"limited": Limit("k", concurrency=1), "throttled": Limit("k", rate="1/d", burst=1)}
+DELAYS = {"scheduled": timedelta(hours=3), "overdue": timedelta(microseconds=1)}
 
 
 def brought_to(store: SqlStore, state: str, **facts: timedelta) -> Job:
     """Return a new job that is in this state."""
-    new = new_job(delay=timedelta(hours=1) if state == "scheduled" else timedelta(0), **facts)
+    new = new_job(delay=DELAYS.get(state, timedelta(0)), **facts)
     store.enqueue([new])
-    if state in ("retrying", "blocked"):
+    if state == "retrying":
         (job,) = store.claim(opened_session(store), "default", 1)
-        if state == "retrying":
-            failed = Failed(Failure(type="E", message="e"), retryable=True)
-            store.settle([settle(job, failed, Retry(base="1h", cap="1h"))])
-        else:
-            wants = [Limit("k", concurrency=1).want({})]
-            store.enqueue([new_job(task="other")])
-            (other,) = store.claim(opened_session(store), "default", 1)
-            store.admit([(replace(other, holds=("k",)), wants)])
-            store.admit([(job, wants)])
-    if state == "paused":
+        failed = Failed(Failure(type="E", message="e"), retryable=True)
+        store.settle([settle(job, failed, Retry(base="3h", cap="3h"))])
+    elif state in LIMITS:
+        wants = [LIMITS[state].want({})]
+        (job,) = store.claim(opened_session(store), "default", 1)
+        store.enqueue([new_job(task="other")])
+        (other,) = store.claim(opened_session(store), "default", 1)
+        assert store.admit([(replace(other, holds=("k",)), wants), (job, wants)]) == {other.id}
+    elif state == "paused":
         store.pause([new.id])
     return stored(store, new.id)
 
@@ -47,53 +57,197 @@ WORKERS = {
     "knows it": (["default"], ["greet"]),
     "knows another": (["default"], ["other"]),
     "elsewhere": (["mail"], ["greet"]),
+    "dead": (["default"], ["greet"]),
+    "none": ([], []),
 }
 
 
+def new_session(queues: list[str], tasks: list[str], lease: timedelta = timedelta(days=1)) -> NewSession:
+    return NewSession(id=new_id(), name="w", lease=lease, queues=queues, tasks=tasks)
+
+
+def expected(state: str, worker: str, against: tuple[str, ...]) -> list[str]:
+    """Return the codes of all that keeps a job from running, in order."""
+    # A job expires some time after it was due, so what is scheduled and has expired should have been promoted.
+    waits = "not_promoted" if state == "scheduled" and "expired" in against else STATES[state]
+    told = [code for code in ("expired", waits, "queue_paused", "task_paused") if code in (*against, waits) and code]
+    missing = {"knows it": [], "knows another": ["no_handler"]}
+    return told + missing.get(worker, ["no_worker"])
+
+
 @pytest.mark.parametrize("against", [(), *((one,) for one in AGAINST), AGAINST], ids="+".join)
-@pytest.mark.parametrize("worker", [*WORKERS, "none"])
+@pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize("state", STATES)
 def test_a_job_may_be_claimed_exactly_if_nothing_is_said_against_it(
     store: SqlStore, clock: SettableClock, state: str, worker: str, against: tuple[str, ...]
 ) -> None:
     job = brought_to(store, state, **({"expires": timedelta(seconds=1)} if "expired" in against else {}))
-    clock.advance("2h" if state == "scheduled" and "expired" in against else "2s")
+    clock.advance("4h" if state == "scheduled" and "expired" in against else "2s")
     for kind, name in ((Pausable.QUEUE, "default"), (Pausable.TASK, "greet")):
         if f"{kind}_paused" in against:
             store.pause_claims(NewPause(kind=kind, name=name, by="me"))
     for one in store.sessions():
         store.close_session(one.id)
-    queues, tasks = WORKERS.get(worker, ([], []))
-    session = NewSession(id=new_id(), name="w", lease=timedelta(days=1), queues=queues, tasks=tasks)
+    queues, tasks = WORKERS[worker]
+    session = new_session(queues, tasks, timedelta(seconds=1) if worker == "dead" else timedelta(days=1))
     if worker != "none":
         store.open_session(session)
+    clock.advance("2s")
 
-    codes = [reason.code for reason in explain(store, stored(store, job.id), clock.now())]
+    reasons = explain(store, stored(store, job.id), store.now())
     claimed = {one.id for queue in queues for one in store.claim(session.id, queue, 100, tasks)}
 
-    assert (job.id in claimed) == (codes == [])
-    known = {*against, STATES[state]} - {None}
-    expected = [code for code in ("expired", STATES[state], "queue_paused", "task_paused") if code in known]
-    assert codes[: len(expected)] == expected
-    assert codes[len(expected) :] == (
-        [] if worker == "knows it" else ["no_handler" if worker == "knows another" else "no_worker"]
-    )
+    assert (job.id in claimed) == (reasons == [])
+    assert [reason.code for reason in reasons] == expected(state, worker, against)
+    assert all(reason.lift for reason in reasons)
 
 
-def test_what_is_ahead_is_counted_where_nothing_else_is_in_the_way(store: SqlStore, clock: SettableClock) -> None:
-    store.open_session(NewSession(id=new_id(), name="w", lease=timedelta(hours=1), queues=["default"], tasks=["greet"]))
+AHEAD = {
+    "a job": ({}, True),
+    "a more urgent one": ({"priority": 20}, True),
+    "one of another task that is known": ({"task": "other"}, True),
+    "one of a task that nobody knows": ({"task": "unknown"}, False),
+    "one of a task that is paused": ({"task": "paused"}, False),
+    "one that has expired": ({"expires": timedelta(seconds=1)}, False),
+    "one that is not due": ({"delay": timedelta(hours=1), "priority": 20}, False),
+    "one that is less urgent": ({"priority": 1}, False),
+    "one of another queue": ({"queue": "mail"}, False),
+}
+
+
+@pytest.mark.parametrize(("facts", "counts"), AHEAD.values(), ids=AHEAD)
+def test_a_job_is_behind_exactly_if_another_would_be_claimed_before_it(
+    store: SqlStore, clock: SettableClock, facts: dict[str, Any], counts: bool
+) -> None:
+    store.pause_claims(NewPause(kind=Pausable.TASK, name="paused", by="me"))
+    tasks = ["greet", "other", "paused"]
+    session = new_session(["default"], tasks)
+    store.open_session(session)
+    store.open_session(new_session(["mail"], ["unknown"]))
+    job = new_job()
+    store.enqueue([new_job(**facts), job])
+    clock.advance("2s")
+
+    codes = [reason.code for reason in explain(store, stored(store, job.id), store.now())]
+    (first,) = store.claim(session.id, "default", 1, tasks)
+
+    assert codes == (["behind"] if counts else [])
+    assert (first.id == job.id) == (not counts)
+
+
+def test_what_is_ahead_is_counted_where_nothing_else_is_in_the_way(store: SqlStore) -> None:
+    store.open_session(new_session(["default"], ["greet"]))
     first, urgent, last = new_job(), new_job(priority=20), new_job(priority=1)
     store.enqueue([first, urgent, last, new_job(queue="mail")])
 
     told = [
-        [reason.sentence for reason in explain(store, stored(store, job.id), clock.now())]
+        [(reason.sentence, reason.estimate) for reason in explain(store, stored(store, job.id), store.now())]
         for job in (urgent, first, last)
     ]
 
     assert told == [
         [],
-        ["1 job is ahead of it in queue 'default'; it runs when its turn comes"],
-        ["2 jobs are ahead of it in queue 'default'; it runs when its turn comes"],
+        [("1 job is ahead of it in queue 'default'", None)],
+        [("2 jobs are ahead of it in queue 'default'", None)],
     ]
     assert store.jobs_ahead(last.id, 1) == 1
     assert store.jobs_ahead(new_id(), 10) == 0
+
+
+def finish(store: SqlStore, clock: SettableClock, count: int, each: str, queue: str = "default") -> None:
+    """Have so many jobs finish, one after the other."""
+    session = opened_session(store, lease=timedelta(days=1))
+    store.enqueue(new_jobs(count, queue=queue))
+    for job in store.claim(session, queue, count):
+        clock.advance(each)
+        store.settle([settle(job, Succeeded("1"))])
+
+
+def test_how_long_a_queue_takes_is_told_by_its_pace(store: SqlStore, clock: SettableClock) -> None:
+    store.open_session(new_session(["default"], ["greet"]))
+    finish(store, clock, 50, each="2s")
+    finish(store, clock, 10, each="100ms", queue="mail")
+    jobs = new_jobs(31)
+    store.enqueue(jobs)
+
+    (reason,) = explain(store, stored(store, jobs[-1].id), store.now())
+
+    assert reason.estimate is not None
+    assert timedelta(seconds=58) <= reason.estimate <= timedelta(seconds=62)
+
+
+def test_the_pace_of_a_queue_is_that_of_the_last_jobs_that_workers_finished_lately(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    finish(store, clock, 4, each="1s")
+    cancelled = new_jobs(10)
+    store.enqueue(cancelled)
+    store.cancel([job.id for job in cancelled])
+    assert store.pace("default") is None  # four are too few to tell, and no worker finished the others
+    assert store.pace("mail") is None
+
+    finish(store, clock, 20, each="10s")
+    slow = store.pace("default")
+    finish(store, clock, 120, each="100ms")
+    fast = store.pace("default")
+    clock.advance("20s")
+    resting = store.pace("default")
+    clock.advance("5m")
+
+    assert slow is not None
+    assert timedelta(seconds=8) < slow <= timedelta(seconds=10)
+    assert fast is not None
+    assert timedelta(milliseconds=90) < fast <= timedelta(milliseconds=100)
+    assert resting is not None
+    assert resting > 2 * fast
+    assert store.pace("default") is None
+
+
+def test_how_long_a_rate_takes_is_told_by_its_tokens_and_those_that_wait_before(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    store.open_session(new_session(["default"], ["greet"]))
+    wants = [Limit("smtp", rate="60/m", burst=2).want({})]
+    jobs = new_jobs(6)
+    store.enqueue(jobs)
+    claimed = store.claim(opened_session(store), "default", 6)
+    assert len(store.admit([(job, wants) for job in claimed])) == 2
+
+    told = [explain(store, stored(store, job.id), store.now()) for job in jobs[2:]]
+
+    assert [reason.estimate for (reason,) in told] == [timedelta(seconds=seconds) for seconds in (1, 2, 3, 4)]
+    assert told[0][0].sentence == "limit 'smtp' lets one start every 1 s"
+    assert told[-1][0].sentence == "limit 'smtp' lets one start every 1 s, and 3 jobs are before it"
+    for (reason,), job in zip(told, jobs[2:], strict=True):
+        clock.advance("1s")
+        store.release()
+        assert (reason.code, stored(store, job.id).state) == ("rate", JobState.READY)
+    assert store.waiting_ahead(new_id(), 10) == 0
+
+
+def test_who_holds_a_limit_and_who_waits_before_is_told(store: SqlStore) -> None:
+    store.open_session(new_session(["default"], ["greet"]))
+    wants = [Limit("k", concurrency=4).want({})]
+    store.enqueue(new_jobs(6))
+    claimed = store.claim(opened_session(store), "default", 6)
+    store.admit([(job, wants) for job in claimed])
+
+    (reason,) = explain(store, stored(store, claimed[-1].id), store.now())
+
+    holders = ", ".join(map(str, store.slot_holders("k", 3)))
+    assert reason.sentence == f"limit 'k' lets 4 run at once, held by {holders} and 1 more, and 1 job is before it"
+    assert reason.estimate is None
+
+
+def test_how_long_a_job_is_not_due_is_told_by_the_stores_clock(store: SqlStore, clock: SettableClock) -> None:
+    job = new_job(delay=timedelta(minutes=10))
+    store.enqueue([job])
+    clock.advance("4m")
+
+    reasons = explain(store, stored(store, job.id), store.now())
+
+    assert [(reason.code, reason.estimate) for reason in reasons] == [
+        ("not_due", timedelta(minutes=6)),
+        ("no_worker", None),
+    ]
+    assert store.now() == clock.now()

@@ -7,21 +7,19 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from mainspring.model.firing import LEAD
 from mainspring.model.trigger import every
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
+from tests.faults.both_stores import on_both_stores
 from tests.support.databases import execute, table
-from tests.support.postgres import FAST_AND_LOOSE, running_server
 from tests.support.schedules import new_schedule
 
 KILL_EVERY = 3.0
@@ -112,12 +110,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.fire_storm", description=__doc__)
     parser.add_argument("--schedules", type=int, default=500, help="of every second (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="that it lasts (%(default)s)")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running_server(FAST_AND_LOOSE) as server:
-        for url in (f"sqlite:///{Path(folder) / 'storm.db'}", server.url()):
-            account = storm(url, schedules=options.schedules, seconds=options.seconds)
-            told = "balanced" if account.balanced else "NOT BALANCED"
-            sys.stdout.write(f"{url.partition(':')[0]} {account} {told}\n")
+    given = parser.parse_args()
+    on_both_stores(lambda url: storm(url, schedules=given.schedules, seconds=given.seconds))
 
 
 if __name__ == "__main__":

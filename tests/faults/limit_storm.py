@@ -6,23 +6,19 @@ Whether a limit held is judged by what the handlers wrote into a file, not by an
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mainspring import Mainspring
 from mainspring.store import open_store
+from tests.faults.both_stores import on_both_stores
+from tests.faults.workers import Workers, let_finish
 from tests.support.databases import execute, table
-from tests.support.postgres import FAST_AND_LOOSE, running_server
 
 LEASE = 1.5
 GRACE = 0.3
@@ -53,25 +49,18 @@ class Storm:
     """Workers, of which one after the other is killed, or stopped for longer than its lease."""
 
     def __init__(self, url: str, ledger: Path, workers: int) -> None:
-        self._environment = {**os.environ, "STORM_URL": url, "STORM_LEDGER": str(ledger)}
+        command = ["-m", "tests.faults.limit_tasks", str(LEASE)]
+        self.workers = Workers(workers, command, {"STORM_URL": url, "STORM_LEDGER": str(ledger)})
         self.gone: dict[int, list[tuple[float, float]]] = {}  # by process: when it did not run
-        self.alive = [self._start() for _ in range(workers)]
-        self.kills = self.stops = 0
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-W", "ignore", "-m", "tests.faults.limit_tasks", str(LEASE)]
-        return subprocess.Popen(command, env=self._environment, cwd=Path(__file__).parents[2])
+        self.stops = 0
 
     def kill(self) -> None:
-        victim = self.alive.pop(0)
-        victim.kill()
-        victim.wait()
-        self.gone[victim.pid] = [*self.gone.get(victim.pid, []), (time.monotonic(), float("inf"))]
-        self.kills += 1
-        self.alive.append(self._start())
+        pid = self.workers.kill()
+        self.gone[pid] = [*self.gone.get(pid, []), (time.monotonic(), float("inf"))]
+        self.workers.start()
 
     def stop_for_a_while(self) -> None:
-        victim = random.choice(self.alive)
+        victim = random.choice(self.workers.alive)
         begun = time.monotonic()
         victim.send_signal(signal.SIGSTOP)
         time.sleep(LEASE + 1.0)
@@ -79,17 +68,6 @@ class Storm:
         victim.send_signal(signal.SIGCONT)
         self.gone[victim.pid] = [*self.gone.get(victim.pid, []), (begun, ended + GRACE)]
         self.stops += 1
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            for worker in self.alive:
-                worker.send_signal(signal.SIGCONT)
-                worker.terminate()
-            for worker in self.alive:
-                worker.wait()
 
 
 def storm(url: str, *, jobs: int, workers: int, seconds: float) -> Account:
@@ -100,21 +78,19 @@ def storm(url: str, *, jobs: int, workers: int, seconds: float) -> Account:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger"
         weather = Storm(url, ledger, workers)
-        with weather.running():
+        with weather.workers.running():
             give_up = time.monotonic() + seconds
             while time.monotonic() < give_up:
                 time.sleep(random.uniform(0.5, 1.0))
                 (weather.kill if random.random() < 0.6 else weather.stop_for_a_while)()
-            give_up = time.monotonic() + 120
-            while app.client.store.counts() and time.monotonic() < give_up:
-                time.sleep(0.2)
+            let_finish(app)
         most = _most(ledger.read_text().splitlines(), weather.gone)
     states = app.client.store.counts().get("default", {})
     done = execute(url, f"SELECT count(*) FROM {table(url, 'jobs_done')} WHERE state = 'succeeded'")[0][0]
     slots = execute(url, f"SELECT count(*) FROM {table(url, 'slots')}")[0][0]
     app.close()
     blocked = sum(number for state, number in states.items() if state == "blocked")
-    return Account(jobs, done, most, slots, blocked, weather.kills, weather.stops)
+    return Account(jobs, done, most, slots, blocked, weather.workers.kills, weather.stops)
 
 
 def _most(ledger: list[str], gone: dict[int, list[tuple[float, float]]]) -> dict[str, int]:
@@ -155,13 +131,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=600, help="%(default)s")
     parser.add_argument("--workers", type=int, default=8, help="%(default)s")
     parser.add_argument("--seconds", type=float, default=30, help="that it lasts (%(default)s)")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running_server(FAST_AND_LOOSE) as server:
-        for url in (f"sqlite:///{Path(folder) / 'storm.db'}", server.url()):
-            account = storm(url, jobs=options.jobs, workers=options.workers, seconds=options.seconds)
-            sys.stdout.write(
-                f"{url.partition(':')[0]} {account} {'balanced' if account.balanced else 'NOT BALANCED'}\n"
-            )
+    given = parser.parse_args()
+    on_both_stores(lambda url: storm(url, jobs=given.jobs, workers=given.workers, seconds=given.seconds))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import MOVES
+from mainspring.model.queue import Pausable
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]]
@@ -62,3 +63,10 @@ def test_every_module_that_the_architecture_names_exists() -> None:
 
     assert {name for name in named if not (ROOT / "src" / "mainspring" / name).exists()} == set()
     assert {name for name in tests if not (ROOT / "tests" / name).exists()} == set()
+
+
+def test_every_reason_why_a_job_does_not_run_is_told_by_its_code() -> None:
+    codes = set(re.findall(r'Reason\(\s*"(\w+)"', (ROOT / "src" / "mainspring" / "explain.py").read_text()))
+    told = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "why.md").read_text(), re.MULTILINE)
+
+    assert sorted(told) == sorted(codes | {f"{kind}_paused" for kind in Pausable})

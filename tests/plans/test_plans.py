@@ -51,6 +51,8 @@ INDEX = {
     "holders": "jobs_key",
     "get": "jobs_pkey",
     "page": "jobs_pkey",
+    "jobs_ahead": "jobs_ready",
+    "waiting_ahead": "jobs_waiting",
     "lock_running": "jobs_pkey",
     "record_lines": "jobs_pkey",
     "record_progress": "jobs_pkey",
@@ -86,6 +88,9 @@ def parameters(name: str) -> dict[str, Any]:
         "job_id": ids[0],
         "age": 0,
         "ahead": timedelta(milliseconds=50),
+        "most": 100,
+        "newest": 1_000,
+        "lately": timedelta(minutes=5),
         "beyond": timedelta(seconds=1),
         "schedules": rows.document(f"s{n}" for n in range(250)),
         "positions": msgspec.json.encode({f"s{n}": (False, 0, 0, 1, None, False, False) for n in range(250)}).decode(),
@@ -100,6 +105,8 @@ def parameters(name: str) -> dict[str, Any]:
         everything["tasks"] = rows.document(f"package.module.task_{n}" for n in range(50))
     if name == "page" or name.startswith("dead_"):
         everything["queue"] = None
+    if name == "pace of an idle queue":
+        everything["queue"] = "idle"
     if name == "settle_done":
         alike = msgspec.json.encode(dict.fromkeys(ids, (1, "1"))).decode()
         everything |= {"settlements": alike, "source": "running", "losses": 0, "expected": 500}
@@ -145,7 +152,7 @@ def numbered(query: Query) -> tuple[str, list[str]]:
     return statement, names
 
 
-def postgres_plan(url: str, name: str, mode: str) -> str:
+def postgres_plan(url: str, name: str, mode: str, options: str = "") -> str:
     statement, names = numbered(load_queries("mainspring.store.postgres")[name.split()[0]])
     values = parameters(name) | {"now": None}
     with psycopg.connect(url, autocommit=True) as connection:
@@ -154,7 +161,8 @@ def postgres_plan(url: str, name: str, mode: str) -> str:
         arguments = sql.SQL(", ").join(
             sql.Literal(str(values[n]) if isinstance(values[n], uuid.UUID) else values[n]) for n in names
         )
-        call = sql.SQL("EXPLAIN EXECUTE q ({})").format(arguments) if names else sql.SQL("EXPLAIN EXECUTE q")
+        explain = sql.SQL(f"EXPLAIN ({options or 'COSTS'}) EXECUTE q")
+        call = explain + sql.SQL(" ({})").format(arguments) if names else explain
         return "\n".join(line for (line,) in connection.execute(call))
 
 
@@ -287,6 +295,24 @@ def test_postgres_finds_dead_letters_without_walking_all_history(
     assert not re.search(rf"Seq Scan on {today}\b", plan), plan
 
 
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+@pytest.mark.parametrize("queue", ["a busy queue", "an idle queue"])
+def test_postgres_reads_no_more_than_the_newest_jobs_for_the_pace_of_a_queue(
+    churned_postgres: str, queue: str, analyzed: bool, mode: str
+) -> None:
+    with psycopg.connect(churned_postgres, autocommit=True) as connection:
+        connection.execute(b"ANALYZE mainspring.jobs_done" if analyzed else b"SELECT")
+        found = connection.execute("SELECT DISTINCT tableoid::regclass::text FROM mainspring.jobs_done").fetchone()
+    (today,) = found or ("",)
+    today = today.removeprefix("mainspring.")
+
+    plan = postgres_plan(churned_postgres, f"pace of {queue}", mode, options="ANALYZE, TIMING OFF")
+
+    assert re.search(rf"Index Scan Backward using {today}_pkey .*actual rows=(1000|1001)\b", plan), plan
+    assert not re.search(rf"Seq Scan on {today}\b", plan), plan
+
+
 # --- SQLite ---------------------------------------------------------------------------------------------------
 
 
@@ -351,6 +377,17 @@ def test_sqlite_finds_lines_by_their_job(churned_sqlite: Path) -> None:
 
     assert "sqlite_autoindex_mainspring_logs_1" in plan, plan
     assert "TEMP B-TREE" not in plan, plan
+
+
+def test_sqlite_reads_no_more_than_the_newest_jobs_for_the_pace_of_a_queue(churned_sqlite: Path) -> None:
+    plan = sqlite_plan(churned_sqlite, "pace")
+
+    # A step of its own, which ends at its limit: what is asked of the rows is asked of those that it hands on.
+    walk = (
+        "CO-ROUTINE newest\nSCAN mainspring_jobs_done USING INDEX sqlite_autoindex_mainspring_jobs_done_1\nSCAN newest"
+    )
+    assert walk in plan, plan
+    assert plan.count("mainspring_jobs_done ") == 1, plan
 
 
 def test_sqlite_finds_old_lines_by_their_time(churned_sqlite: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_coroutine_and_a_schedule_take_turns_as_well(app: Mainspring) -> None:
 
 def test_a_job_with_a_key_of_its_own_starts_at_once(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
     """Promote gives it its turn, and must hear of it: it would not look again for as long as this test waits."""
-    monkeypatch.setattr("mainspring.scheduler.promote.POLL", 3_600.0)
+    monkeypatch.setattr("mainspring.scheduler.sweep.POLL", 3_600.0)
 
     @app.task(fair="{tenant}", key="once:{tenant}")
     def work(tenant: str) -> str:

@@ -5,22 +5,21 @@ from __future__ import annotations
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
-from mainspring.cli.jobs.look import state_of
+from mainspring.cli.jobs.document import reason_document
+from mainspring.cli.jobs.look import state_of, told
 from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
-from mainspring.clock import SystemClock
 from mainspring.explain import Reason, explain
-from mainspring.model.job import Job
+from mainspring.model.job import Job, JobState
 
 
 def why(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Say why a job is not running, and what would let it."""
+    """Say why a job is not running, for about how long, and what would let it."""
     with existing(url) as store:
         job = find(store, job_id)
-        reasons = explain(store, job, SystemClock().now())
+        reasons = explain(store, job, store.now())
     if as_json:
-        told = [{"code": reason.code, "sentence": reason.sentence} for reason in reasons]
-        say_json({"id": str(job.id), "state": job.state, "reasons": told})
+        say_json({"id": str(job.id), "state": job.state, "reasons": [reason_document(reason) for reason in reasons]})
     elif reasons:
         _show(reasons)
     else:
@@ -28,15 +27,17 @@ def why(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 
 def _show(reasons: list[Reason]) -> None:
-    table = listing("Reason", "What it is")
+    table = listing("Reason", "What it is, and what lifts it")
     table.columns[0].no_wrap = True
     table.columns[1].overflow = "fold"
     for reason in reasons:
-        table.add_row(cell(reason.code), cell(reason.sentence))
+        table.add_row(cell(reason.code), told(reason))
     show(table)
 
 
 def _nothing(job: Job) -> str:
     if job.state.final:
         return f"It has finished: {state_of(job)}."
-    return f"Nothing keeps it from running: it is {state_of(job)}."
+    if job.state is JobState.RUNNING:
+        return "It is running."
+    return "Nothing keeps it from running: it is next in its queue, and goes to the first worker that has room."

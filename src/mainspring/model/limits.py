@@ -114,16 +114,21 @@ class Gate:
         if self.full_at is not None and self._standing.interval is not None:
             self.full_at += self._standing.interval
 
+    def opens_at(self, ahead: int = 0) -> datetime | None:
+        """When there will be a token for one that has *ahead* others before it; None where there are slots instead."""
+        limit = self._standing
+        if self.full_at is None or limit.interval is None or limit.burst is None:
+            return None
+        return self.full_at - (limit.burst - 1 - ahead) * limit.interval
+
     @property
     def release_at(self) -> datetime:
         """When to look again whether those that wait may go on.
 
         A slot that becomes free is given on at once. To look all the same is for what a crash may have left.
         """
-        limit = self._standing
-        if self.full_at is None or limit.interval is None or limit.burst is None:
-            return self._now + _EVERY
-        return max(self.full_at - (limit.burst - 1) * limit.interval, self._now + _SOONEST)
+        opens_at = self.opens_at()
+        return self._now + _EVERY if opens_at is None else max(opens_at, self._now + _SOONEST)
 
 
 def admit(asking: Iterable[tuple[T, Sequence[Want]]], gates: Mapping[str, Gate]) -> list[tuple[T, str | None]]:

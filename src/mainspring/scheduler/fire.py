@@ -1,18 +1,15 @@
-"""Fire: make jobs of the ticks of schedules. It sleeps until the next is due, not for a fixed while."""
+"""Fire: make jobs of the ticks of schedules."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from mainspring.clock import SystemClock, microseconds, random_bits
-from mainspring.errors import StoreError
 from mainspring.model.ids import IdSource
 from mainspring.scheduler.log import log
+from mainspring.scheduler.sweep import sweep
 from mainspring.service import node_name
 from mainspring.store import Store
-
-POLL = 5.0
-"""Seconds after which to look in any case: a wake is a hint that may get lost."""
-
-_PAUSE_AFTER_ERROR = 0.5
 
 
 class Firer:
@@ -26,11 +23,10 @@ class Firer:
 
     def __call__(self) -> float:
         """Fire what is due, and return the seconds until there may be more."""
-        try:
-            fired = self._store.fire(self._node, self._ids.many)
-        except StoreError as error:
-            log.warning("can't fire, trying on: %s", error)
-            return _PAUSE_AFTER_ERROR
+        return sweep("fire", self._fire)
+
+    def _fire(self) -> timedelta | None:
+        fired = self._store.fire(self._node, self._ids.many)
         for schedule, why in fired.failed.items():
             log.error("can't fire schedule %s, trying again in a minute: %s", schedule, why)
-        return POLL if fired.next_due is None else min(POLL, fired.next_due.total_seconds())
+        return fired.next_due

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import cast
 from uuid import UUID
 
 from mainspring.model.attempt import Attempt
@@ -12,6 +14,16 @@ from mainspring.store import rows
 from mainspring.store.database import Database
 from mainspring.store.protocol import JobFilter
 from mainspring.store.rows import to_job
+
+_NEWEST = 1_000
+"""Finished jobs at which to look for the pace of a queue, of whatever queue they are."""
+
+_LATELY = timedelta(minutes=5)
+_SAMPLE = 100
+"""Jobs that make a pace: the last ones, so that it soon shows when an idle queue becomes busy."""
+
+_ENOUGH = 5
+"""Jobs without which there is no pace to tell."""
 
 
 def get(db: Database, ids: Collection[UUID]) -> dict[UUID, Job]:
@@ -29,10 +41,29 @@ def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> lis
     return [to_job(row) for row in found]
 
 
-def jobs_ahead(db: Database, job_id: UUID, most: int) -> int:
+def now(db: Database) -> datetime:
+    """See `protocol.Inspects.now`."""
+    ((told,),) = db.read("now")
+    return cast("datetime", told)
+
+
+def jobs_ahead(db: Database, job_id: UUID, most: int, tasks: Collection[str] | None) -> int:
     """See `protocol.Inspects.jobs_ahead`."""
-    ((ahead,),) = db.read("jobs_ahead", job_id=job_id, most=most)
+    known = None if tasks is None else rows.document(tasks)
+    ((ahead,),) = db.read("jobs_ahead", job_id=job_id, most=most, tasks=known)
     return int(ahead)
+
+
+def waiting_ahead(db: Database, job_id: UUID, most: int) -> int:
+    """See `protocol.Inspects.waiting_ahead`."""
+    ((ahead,),) = db.read("waiting_ahead", job_id=job_id, most=most)
+    return int(ahead)
+
+
+def pace(db: Database, queue: str) -> timedelta | None:
+    """See `protocol.Inspects.pace`."""
+    ((finished, first, now),) = db.read("pace", queue=queue, newest=_NEWEST, lately=_LATELY, most=_SAMPLE)
+    return cast("timedelta", (now - first) / finished) if finished >= _ENOUGH else None
 
 
 def limit(db: Database, key: str) -> Standing | None:

@@ -428,8 +428,27 @@ class Queues(Protocol):
 class Inspects(Protocol):
     """For whoever wants to know."""
 
-    def jobs_ahead(self, job_id: UUID, most: int) -> int:
-        """Return how many ready jobs of its queue come before a ready job, counted up to *most*."""
+    def now(self) -> datetime:
+        """Return the time by the clock that decides what is due."""
+        ...
+
+    def jobs_ahead(self, job_id: UUID, most: int, tasks: Collection[str] | None = None) -> int:
+        """Return how many jobs would be claimed before a ready job, counted up to *most*.
+
+        Those of *tasks* count, or of any when it is None.
+        """
+        ...
+
+    def waiting_ahead(self, job_id: UUID, most: int) -> int:
+        """Return how many jobs wait for the same limit and come before a blocked job, counted up to *most*."""
+        ...
+
+    def pace(self, queue: str) -> timedelta | None:
+        """Return the time from one finished job of a queue to the next, as it was lately.
+
+        None when too few have finished to tell. The size of the history does not matter: only the newest jobs of all
+        queues are looked at.
+        """
         ...
 
     def limit(self, key: str) -> Standing | None:

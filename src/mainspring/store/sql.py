@@ -194,8 +194,17 @@ class SqlStore:
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
 
-    def jobs_ahead(self, job_id: UUID, most: int) -> int:
-        return inspect.jobs_ahead(self._db, job_id, most)
+    def now(self) -> datetime:
+        return inspect.now(self._db)
+
+    def jobs_ahead(self, job_id: UUID, most: int, tasks: Collection[str] | None = None) -> int:
+        return inspect.jobs_ahead(self._db, job_id, most, tasks)
+
+    def waiting_ahead(self, job_id: UUID, most: int) -> int:
+        return inspect.waiting_ahead(self._db, job_id, most)
+
+    def pace(self, queue: str) -> timedelta | None:
+        return inspect.pace(self._db, queue)
 
     def limit(self, key: str) -> Standing | None:
         return inspect.limit(self._db, key)

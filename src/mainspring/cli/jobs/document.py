@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from mainspring.explain import Reason
 from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job
 from mainspring.model.journal import LogEntry
@@ -61,6 +62,16 @@ def line_document(entry: LogEntry) -> dict[str, object]:
         "message": entry.message,
         "fence": entry.fence,
         "number": entry.number,
+    }
+
+
+def reason_document(reason: Reason) -> dict[str, object]:
+    estimate = reason.estimate
+    return {
+        "code": reason.code,
+        "sentence": reason.sentence,
+        "estimate_seconds": None if estimate is None else estimate.total_seconds(),
+        "lift": reason.lift,
     }
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from rich.console import Group
+from rich.padding import Padding
 from rich.text import Text
 
-from mainspring.cli.times import ago, since, until
+from mainspring.cli.output import cell
+from mainspring.cli.times import ago, since, span, until
+from mainspring.explain import Reason
 from mainspring.model.job import Job, JobState
 from mainspring.model.journal import Reached
 
@@ -44,3 +48,9 @@ def how_far(reached: Reached | None) -> str:
     if reached.total:
         return f"{max(0.0, min(1.0, reached.done / reached.total)):.0%}"
     return f"{reached.done:g}"
+
+
+def told(reason: Reason) -> Group:
+    """Return a reason why a job does not run, with how long it may last, and what lifts it on a line of its own."""
+    lasts = "" if reason.estimate is None else f" (about {span(reason.estimate)})"
+    return Group(cell(f"{reason.sentence}{lasts}"), Padding(cell(reason.lift, "dim"), (0, 0, 0, 2), expand=False))

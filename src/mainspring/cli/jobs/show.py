@@ -13,14 +13,14 @@ from rich.text import Text
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
-from mainspring.cli.jobs.document import attempt_document, job_document, line_document
+from mainspring.cli.jobs.document import attempt_document, job_document, line_document, reason_document
 from mainspring.cli.jobs.logs import log_table
-from mainspring.cli.jobs.look import how_far, state_of
+from mainspring.cli.jobs.look import how_far, state_of, told
 from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago, local, span, until
 from mainspring.clock import SystemClock
-from mainspring.explain import explain
+from mainspring.explain import Reason, explain
 from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState
 from mainspring.model.outcome import Failure
@@ -41,17 +41,17 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         attempts = store.attempts(job.id)
         # The lines of the last attempt only: those of earlier ones may be many, and `jobs logs` has them.
         lines = store.logs(job.id, after=(job.fence, 0), limit=_MOST_LINES)
-        reasons = explain(store, job, SystemClock().now())
+        reasons = explain(store, job, store.now())
         names = _worker_names(store)
     if as_json:
-        told = job_document(job)
-        told["attempts"] = [attempt_document(attempt) for attempt in attempts]
-        told["waits_because"] = [{"code": reason.code, "sentence": reason.sentence} for reason in reasons]
-        told["log"] = [line_document(line) for line in lines]
-        say_json(told)
+        document = job_document(job)
+        document["attempts"] = [attempt_document(attempt) for attempt in attempts]
+        document["waits_because"] = [reason_document(reason) for reason in reasons]
+        document["log"] = [line_document(line) for line in lines]
+        say_json(document)
         return
     now = SystemClock().now()
-    _show_facts(job, names, [reason.sentence for reason in reasons], now)
+    _show_facts(job, names, reasons, now)
     if job.failure is not None:
         _show_failure(job, job.failure, attempts)
     if attempts:
@@ -62,7 +62,7 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         show(log_table(lines[-_LAST_LINES:]), indent=2)
 
 
-def _show_facts(job: Job, names: Mapping[UUID, str], waits: list[str], now: datetime) -> None:
+def _show_facts(job: Job, names: Mapping[UUID, str], reasons: list[Reason], now: datetime) -> None:
     facts = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="fold")
@@ -70,8 +70,8 @@ def _show_facts(job: Job, names: Mapping[UUID, str], waits: list[str], now: date
     facts.add_row(Text("State", "bold"), state_of(job))
     for name, value in _facts(job, names, now):
         facts.add_row(Text(name, "bold"), cell(value))
-    for sentence in waits:
-        facts.add_row(Text("Waits", "bold"), cell(sentence))
+    for reason in reasons:
+        facts.add_row(Text("Waits", "bold"), told(reason))
     show(facts)
 
 

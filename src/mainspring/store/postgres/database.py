@@ -168,7 +168,7 @@ class PostgresDatabase:
         return self._persist(in_transaction, patience=_MIGRATION_PATIENCE)
 
     def probe(self) -> Probe:
-        asked, ((version, where, *settings, standby, granted, clock),) = self._clock.now(), self.read("probe")
+        asked, ((version, where, *settings, standby, lacking, clock),) = self._clock.now(), self.read("probe")
         # The server read its clock at some moment between our question and its answer; take the middle.
         middle = asked + (self._clock.now() - asked) / 2
         if standby:
@@ -177,10 +177,8 @@ class PostgresDatabase:
         self.run("trial_commit")
         commit = timedelta(seconds=self._clock.steady() - started)
         durability, problems = _judge(*settings)
-        if not granted:
-            problems.append(
-                "the database user lacks rights on our tables or functions; grant what docs/operating.md says"
-            )
+        if lacking:
+            problems.append(f"the database user lacks rights on {lacking}; grant what docs/operating.md says")
         return Probe(
             kind="postgresql",
             version=version.split(" on ")[0],

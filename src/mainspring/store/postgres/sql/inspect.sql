@@ -58,11 +58,47 @@ FROM mainspring.jobs_done
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))) AND outcome IS NOT NULL
 ORDER BY fence;
 
+-- Those are left out that a claim would leave out, too. In order, so that the index is walked up to the limit.
 -- name: jobs_ahead
+WITH {clock}
 SELECT count(*) AS ahead
 FROM (
     SELECT 1
-    FROM mainspring.jobs AS other, (SELECT queue, rank FROM mainspring.jobs WHERE id = :job_id AND state = 'ready') AS job
-    WHERE other.state = 'ready' AND other.queue = job.queue AND other.rank < job.rank
+    FROM mainspring.jobs
+    WHERE state = 'ready'
+      AND queue = (SELECT queue FROM mainspring.jobs WHERE id = :job_id AND state = 'ready')
+      AND rank < (SELECT rank FROM mainspring.jobs WHERE id = :job_id AND state = 'ready')
+      AND (expires_at IS NULL OR expires_at > (SELECT now FROM clock))
+      AND (CAST(:tasks AS json) IS NULL OR task IN (SELECT json_array_elements_text(CAST(:tasks AS json))))
+      AND task NOT IN (SELECT name FROM mainspring.pauses WHERE kind = 'task')
+    ORDER BY rank
     LIMIT :most
 ) AS others;
+
+-- name: waiting_ahead
+SELECT count(*) AS ahead
+FROM (
+    SELECT 1
+    FROM mainspring.jobs
+    WHERE waits_for = (SELECT waits_for FROM mainspring.jobs WHERE id = :job_id)
+      AND rank < (SELECT rank FROM mainspring.jobs WHERE id = :job_id)
+    LIMIT :most
+) AS others;
+
+-- The newest are cut off before anything is asked of them: a queue that has been idle would else be looked for in all
+-- history. Those that ended without a worker tell nothing of how fast workers are.
+-- name: pace
+WITH {clock}
+SELECT count(*) AS finished, min(finished_at) AS first_at, (SELECT now FROM clock) AS now_at
+FROM (
+    SELECT finished_at
+    FROM (
+        SELECT queue, outcome, finished_at
+        FROM mainspring.jobs_done
+        ORDER BY id DESC
+        LIMIT :newest
+    ) AS newest
+    WHERE queue = :queue AND outcome IS NOT NULL AND finished_at > (SELECT now - CAST(:lately AS interval) FROM clock)
+    ORDER BY finished_at DESC
+    LIMIT :most
+) AS last;

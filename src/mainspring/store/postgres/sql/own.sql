@@ -47,6 +47,8 @@ SELECT CAST(current_database() AS text) AS database,
 SELECT pg_notify('mainspring', topic)
 FROM json_array_elements_text(CAST(:topics AS json)) AS topic;
 
+-- Which rights are lacking is asked of all that is in the schema, so that none that a later migration makes is
+-- forgotten. A partition is reached by its parent, and `schema` is written by whoever migrates.
 -- name: probe
 SELECT version() AS version,
        coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'a local socket')
@@ -57,12 +59,18 @@ SELECT version() AS version,
        current_setting('synchronous_standby_names') AS standbys,
        current_setting('transaction_read_only') = 'on' AS read_only,
        (
-           SELECT bool_and(has_table_privilege(format('mainspring.%s', name), privilege))
-           FROM unnest(ARRAY['sessions', 'jobs', 'jobs_done', 'attempts']) AS name,
-                unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
-       )
-       AND has_function_privilege('mainspring.open_days(date, integer)', 'EXECUTE')
-       AND has_function_privilege('mainspring.drop_day(text, date)', 'EXECUTE') AS granted,
+           SELECT string_agg(name, ', ' ORDER BY name)
+           FROM (
+               SELECT DISTINCT CAST(relname AS text) AS name
+               FROM pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
+               WHERE relnamespace = to_regnamespace('mainspring') AND relkind IN ('r', 'p') AND NOT relispartition
+                 AND relname <> 'schema' AND NOT has_table_privilege(pg_class.oid, privilege)
+               UNION ALL
+               SELECT proname || '()'
+               FROM pg_proc
+               WHERE pronamespace = to_regnamespace('mainspring') AND NOT has_function_privilege(oid, 'EXECUTE')
+           ) AS forbidden
+       ) AS lacking,
        clock_timestamp() AS clock_at;
 
 -- name: trial_commit

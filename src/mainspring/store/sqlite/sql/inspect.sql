@@ -58,11 +58,45 @@ FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids)) AND outcome IS NOT NULL
 ORDER BY fence;
 
+-- Those are left out that a claim would leave out, too. In order, so that the index is walked up to the limit.
 -- name: jobs_ahead
 SELECT count(*) AS ahead
 FROM (
     SELECT 1
-    FROM mainspring_jobs AS other, (SELECT queue, rank FROM mainspring_jobs WHERE id = :job_id AND state = 'ready') AS job
-    WHERE other.state = 'ready' AND other.queue = job.queue AND other.rank < job.rank
+    FROM mainspring_jobs
+    WHERE state = 'ready'
+      AND queue = (SELECT queue FROM mainspring_jobs WHERE id = :job_id AND state = 'ready')
+      AND rank < (SELECT rank FROM mainspring_jobs WHERE id = :job_id AND state = 'ready')
+      AND (expires_at IS NULL OR expires_at > :now)
+      AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
+      AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')
+    ORDER BY rank
     LIMIT :most
 ) AS others;
+
+-- name: waiting_ahead
+SELECT count(*) AS ahead
+FROM (
+    SELECT 1
+    FROM mainspring_jobs
+    WHERE waits_for = (SELECT waits_for FROM mainspring_jobs WHERE id = :job_id)
+      AND rank < (SELECT rank FROM mainspring_jobs WHERE id = :job_id)
+    LIMIT :most
+) AS others;
+
+-- The newest are cut off before anything is asked of them: a queue that has been idle would else be looked for in all
+-- history. Those that ended without a worker tell nothing of how fast workers are.
+-- name: pace
+SELECT count(*) AS finished, min(finished_at) AS first_at, :now AS now_at
+FROM (
+    SELECT finished_at
+    FROM (
+        SELECT queue, outcome, finished_at
+        FROM mainspring_jobs_done
+        ORDER BY id DESC
+        LIMIT :newest
+    ) AS newest
+    WHERE queue = :queue AND outcome IS NOT NULL AND finished_at > :now - :lately
+    ORDER BY finished_at DESC
+    LIMIT :most
+) AS last;

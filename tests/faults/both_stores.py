@@ -1,0 +1,27 @@
+"""Runs a storm on both stores, one after the other, and tells what it came to."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from tests.support.postgres import FAST_AND_LOOSE, running_server
+
+
+class Account(Protocol):
+    """What a storm came to, and whether that is as it should be."""
+
+    @property
+    def balanced(self) -> bool: ...
+
+
+def on_both_stores(storm: Callable[[str], Account]) -> None:
+    with tempfile.TemporaryDirectory() as folder, running_server(FAST_AND_LOOSE) as server:
+        for url in (f"sqlite:///{Path(folder) / 'storm.db'}", server.url()):
+            account = storm(url)
+            told = "balanced" if account.balanced else "NOT BALANCED"
+            sys.stdout.write(f"{url.partition(':')[0]} {account} {told}\n")
+            sys.stdout.flush()
