@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from mainspring.model.breaker import PREFIX, Phase, State
 from mainspring.model.job import Job, JobState
 from mainspring.model.queue import Pausable, Pause
 from mainspring.model.text import counted
@@ -36,7 +37,7 @@ def explain(store: Store, job: Job, now: datetime) -> list[Reason]:
     if job.state in (JobState.SCHEDULED, JobState.RETRYING):
         reasons.append(Reason("not_due", f"it is due at {_at(job.run_at)}"))
     if job.waits_for is not None:
-        reasons += _limit(store, job.waits_for)
+        reasons += _limit(store, job.waits_for, now)
     if job.state is JobState.PAUSED:
         why = f" ({job.reason})" if job.reason else ""
         reasons.append(Reason("paused", f"it was paused{why}; resume it"))
@@ -57,11 +58,13 @@ def _at(instant: datetime) -> str:
     return instant.isoformat(timespec="seconds")
 
 
-def _limit(store: Store, key: str) -> list[Reason]:
+def _limit(store: Store, key: str, now: datetime) -> list[Reason]:
     """Return how the limit stands for which a job waits."""
     standing = store.limit(key)
     if standing is None:
         return []
+    if standing.breaker is not None:
+        return [_breaker(key.removeprefix(PREFIX), standing.breaker, now)]
     if standing.concurrency is None:
         each = "" if standing.interval is None else f", which lets one start every {standing.interval}"
         return [Reason("rate", f"it waits for its turn at limit {key!r}{each}")]
@@ -69,6 +72,15 @@ def _limit(store: Store, key: str) -> list[Reason]:
     more = f" and {standing.held - _NAMED} more" if standing.held > _NAMED else ""
     held = f"; running now: {holders}{more}" if holders else ""
     return [Reason("limit", f"limit {key!r} lets {standing.concurrency} run at once, and it has to wait{held}")]
+
+
+def _breaker(key: str, state: State, now: datetime) -> Reason:
+    """Return how the breaker stands for which a job waits."""
+    if state.phase(now) is Phase.OPEN and state.until is not None:
+        stands = f"is open until {_at(state.until)}, because {state.why}; then a probe goes first"
+    else:
+        stands = f"was open, because {state.why}, and lets only some start now, as probes"
+    return Reason("breaker_open", f"breaker {key!r} {stands}, and the others go on as probes succeed")
 
 
 def _paused(store: Store, job: Job) -> list[Reason]:

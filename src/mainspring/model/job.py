@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
 from mainspring.model.journal import Reached
+from mainspring.model.limits import Want
 from mainspring.model.outcome import Failure
 from mainspring.model.text import check_document, shortened
 
@@ -164,6 +165,7 @@ class Job(msgspec.Struct, frozen=True):
     expires_at: datetime | None  # when it may not start any more
     waits_for: str | None = None  # the limit for which it is blocked
     holds: tuple[str, ...] = ()  # the limits of which it has a slot
+    breaker: Want | None = None  # the one under which its worker runs it; not stored
 
     @property
     def failure(self) -> Failure | None:

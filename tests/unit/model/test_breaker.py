@@ -1,0 +1,295 @@
+"""Breakers as values, and what becomes of them as attempts end and time passes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mainspring.errors import InvalidValue
+from mainspring.model.breaker import ANY_NUMBER, PREFIX, Breaker, Ended, Phase, Rule, State, Trip
+from mainspring.model.limits import BreakerGate, Gate, Limit, Standing, gate, want_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+RULE = Breaker("k").rule
+
+
+def after(state: State, *worked: bool, at: datetime = NOW, rule: Rule = RULE) -> State:
+    for one in worked:
+        assert state.counts(at, probe=True)
+        state = state.record(rule, at, worked=one)
+    return state
+
+
+def opened(rule: Rule = RULE, at: datetime = NOW) -> State:
+    return after(State(), *[False] * rule.enough, at=at, rule=rule)
+
+
+def test_a_breaker_is_read_as_people_write_it() -> None:
+    assert Breaker("smtp").rule == Rule(50, 20, MINUTE, 30 * SECOND, 15 * MINUTE)
+    assert Breaker("smtp", open_at=" 33 %  of 10 in 1h30m ", cooldown=5).rule == Rule(
+        33, 10, 90 * MINUTE, 5 * SECOND, 5 * SECOND
+    )
+    assert (Breaker("a", open_at="33% of 10 in 1m").rule.enough, Breaker("a", open_at="1% of 5 in 1m").rule.enough) == (
+        4,
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"key": ""}, "expected a breaker to have a key"),
+        ({"key": 7}, "expected a breaker to have a key"),
+        ({"open_at": "half"}, "such as '50% of 20 in 1m', got: 'half'"),
+        ({"open_at": 50}, "such as '50% of 20 in 1m'"),
+        ({"open_at": "0% of 20 in 1m"}, "begin with 1% to 100%"),
+        ({"open_at": "101% of 20 in 1m"}, "begin with 1% to 100%"),
+        ({"open_at": "50% of 0 in 1m"}, "look at 1 to 200 attempts"),
+        ({"open_at": "50% of 201 in 1m"}, "look at 1 to 200 attempts"),
+        ({"open_at": "50% of 20 in a while"}, "the last part of open_at to be a duration"),
+        ({"open_at": "50% of 20 in 0s"}, "the last part of open_at to be longer than 0"),
+        ({"cooldown": "0s"}, "cooldown to be longer than 0"),
+        ({"cooldown": "soon"}, "cooldown to be a duration"),
+        ({"cooldown": "30s.."}, "the second part of cooldown to be a duration"),
+        ({"cooldown": "30s..10s"}, "name the shorter length first"),
+        ({"cooldown": None}, "cooldown to be a duration"),
+    ],
+)
+def test_a_breaker_that_makes_no_sense_is_refused(given: dict[str, Any], says: str) -> None:
+    arguments: dict[str, Any] = {"key": "k"} | given
+    with pytest.raises(InvalidValue, match=says):
+        Breaker(arguments.pop("key"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"key": ""}, "expected the key of a breaker"),
+        ({"lasting": timedelta(0)}, "to be longer than 0; to close a breaker, reset it"),
+        ({"by": " "}, "expected by to say who trips the breaker"),
+        ({"reason": 7}, "expected reason to be text"),
+    ],
+)
+def test_a_trip_that_makes_no_sense_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidValue, match=says):
+        Trip(**{"key": "k", "lasting": MINUTE, "by": "ada"} | given)
+
+
+def test_no_limit_has_the_key_of_a_breaker() -> None:
+    breaker = want_of(Breaker("{name}"), {"name": "x"})
+    limit = Limit("{name}", concurrency=1).want({"name": f"{PREFIX}x"})
+
+    assert (breaker.key, breaker.rule, limit.key) == ("@breaker:x", RULE, "@limit:@breaker:x")
+    assert Limit("x", concurrency=1).want({}).key == "x"
+
+
+def test_it_opens_when_enough_of_the_recent_attempts_have_failed() -> None:
+    almost = after(State(), *[False] * 9, *[True] * 10)
+
+    assert almost.phase(NOW) is Phase.CLOSED
+    assert after(almost, False).phase(NOW) is Phase.OPEN
+    assert after(almost, True, False, False).phase(NOW) is Phase.CLOSED  # the first of them are no longer recent
+    assert (opened().failed, opened().seen, opened().why) == (10, 10, "10 of the last 10 attempts failed")
+
+
+def test_what_failed_too_long_ago_does_not_count() -> None:
+    old = after(State(), *[False] * 9)
+
+    assert after(old, False, at=NOW + MINUTE).phase(NOW + MINUTE) is Phase.CLOSED
+    assert after(old, False, at=NOW + 0.9 * MINUTE).phase(NOW + MINUTE) is Phase.OPEN
+    assert (old.calm(RULE, NOW), old.calm(RULE, NOW + MINUTE)) == (False, True)
+
+
+def test_what_failed_before_the_clock_was_set_back_does_not_count() -> None:
+    assert after(after(State(), *[False] * 9), False, at=NOW - 2 * SECOND).phase(NOW) is Phase.CLOSED
+
+
+def test_successes_alone_are_nothing_to_remember() -> None:
+    assert after(State(), *[True] * 5) == State()
+    assert after(State(), False, *[True] * 20) == State()
+    assert msgspec.json.encode(State()) == b"{}"
+
+
+def test_while_it_is_open_nothing_starts_and_nothing_counts() -> None:
+    state = opened()
+
+    assert state.room(NOW, 0) == 0
+    assert (state.counts(NOW, probe=False), state.counts(NOW, probe=True)) == (False, False)
+    assert state.phase(NOW + 29.9 * SECOND) is Phase.OPEN
+    assert state.phase(NOW + 30 * SECOND) is Phase.HALF_OPEN
+
+
+def test_one_that_seems_to_last_too_long_is_from_before_the_clock_was_set_back() -> None:
+    assert opened().phase(NOW - 0.5 * SECOND) is Phase.OPEN
+    assert opened().phase(NOW - timedelta(hours=1)) is Phase.HALF_OPEN
+    assert opened().room(NOW - timedelta(hours=1), 0) == 1
+
+
+def test_each_probe_that_succeeds_makes_room_for_two() -> None:
+    then = NOW + 30 * SECOND
+    state = opened()
+
+    assert (state.room(then, 0), state.room(then, 1)) == (1, 0)
+    state = after(state, True, at=then)
+    assert (state.room(then, 0), state.room(then, 2)) == (2, 0)
+    state = after(state, True, True, at=then)
+    assert state.room(then, 0) == 4
+
+
+def test_only_probes_count_while_it_is_half_open() -> None:
+    then = NOW + 30 * SECOND
+
+    assert (opened().counts(then, probe=True), opened().counts(then, probe=False)) == (True, False)
+
+
+def test_probes_that_hang_make_room_by_and_by() -> None:
+    then = NOW + timedelta(hours=8)
+    state = opened().probe(then, 0)
+
+    assert opened().room(then, 0) == 1  # however long nobody came
+    assert state.room(then + 29 * SECOND, 1) == 0
+    assert state.room(then + 30 * SECOND, 1) == 1
+    assert state.probe(then + 30 * SECOND, 1) == state
+    assert state.room(then + 60 * SECOND, 2) == 1
+
+
+def test_each_probe_phase_that_fails_doubles_the_cooldown_up_to_the_longest() -> None:
+    at, state, lasted = NOW, opened(), []
+    for _ in range(7):
+        lasted.append(state.lasts)
+        at += state.lasts
+        state = after(state, False, at=at)
+        assert state.phase(at) is Phase.OPEN
+
+    assert lasted == [30 * SECOND, MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 15 * MINUTE, 15 * MINUTE]
+
+
+def test_it_opens_again_by_the_share_of_the_probes_that_fail() -> None:
+    then = NOW + 30 * SECOND
+    state = after(opened(), True, True, False, True, at=then)
+
+    assert state.phase(then) is Phase.HALF_OPEN
+    assert after(state, False, at=then).phase(then) is Phase.HALF_OPEN
+    assert after(state, False, False, at=then).phase(then) is Phase.OPEN
+    long_ramp = after(opened(), *[True] * 500, at=then)
+    assert after(long_ramp, *[False] * 10, at=then).phase(then) is Phase.OPEN
+
+
+def test_it_closes_when_nobody_waits_and_enough_has_succeeded() -> None:
+    then = NOW + 30 * SECOND
+    few, many = after(opened(), True, at=then), after(opened(), *[True] * 20, at=then)
+
+    assert few.settled(RULE, then, held=0, waiting=True) == few
+    assert few.settled(RULE, then, held=1, waiting=False) == few
+    assert few.settled(RULE, then, held=0, waiting=False) == State()
+    assert many.settled(RULE, then, held=5, waiting=True) == many
+    assert many.settled(RULE, then, held=5, waiting=False) == State()
+    assert opened().settled(RULE, then, held=0, waiting=False) == opened()
+    assert opened().settled(RULE, NOW, held=0, waiting=False) == opened()
+
+
+def test_once_closed_it_begins_with_the_shortest_cooldown_and_what_failed_lately() -> None:
+    then = NOW + 30 * SECOND
+    again = after(opened(), False, at=then)
+    later = then + MINUTE
+    closed = after(again, True, True, False, True, at=later).settled(RULE, later, held=0, waiting=False)
+
+    assert closed == State(recent=(Ended(later, False), Ended(later, True)))
+    assert after(closed, *[False] * 9, at=later).lasts == 30 * SECOND
+
+
+def test_a_trip_ends_by_itself_and_a_probe_that_fails_after_it_opens_it_by_the_rule() -> None:
+    state = State().trip(NOW, timedelta(hours=1), "ada", "maintenance")
+    end = NOW + timedelta(hours=1)
+
+    assert (state.phase(NOW), state.phase(end), state.why) == (
+        Phase.OPEN,
+        Phase.HALF_OPEN,
+        "ada tripped it (maintenance)",
+    )
+    assert after(state, False, at=end).lasts == 30 * SECOND
+    assert opened().trip(NOW, SECOND, "ada", None).phase(NOW + SECOND) is Phase.HALF_OPEN
+
+
+def test_a_reset_closes_it_unless_jobs_wait_which_then_go_on_one_after_the_other() -> None:
+    assert opened().reset(NOW, held=0, waiting=False) == State()
+    assert after(State(), False).reset(NOW, held=0, waiting=True) == State()
+    ramp = opened().reset(NOW, held=0, waiting=True)
+    assert (ramp.phase(NOW), ramp.room(NOW, 0)) == (Phase.HALF_OPEN, 1)
+    beside = opened().reset(NOW, held=3, waiting=True)
+    assert beside.room(NOW, 3) == 1
+    assert after(ramp, False).lasts == 30 * SECOND
+
+
+def test_its_gate_lets_all_through_while_it_is_closed_and_counts_probes_while_it_is_half_open() -> None:
+    then = NOW + 30 * SECOND
+
+    def at(state: State, now: datetime, held: int = 0) -> BreakerGate | Gate:
+        return gate(Standing("k", None, None, None, None, held, False, state), now)
+
+    closed, shut, ajar = at(State(), NOW), at(opened(), NOW), at(opened(), then)
+    closed.take()
+    ajar.take()
+
+    assert (closed.room, closed.holds) == (ANY_NUMBER, False)
+    assert (shut.room, shut.holds, shut.release_at) == (0, False, NOW + 30 * SECOND)
+    assert (ajar.room, ajar.holds, ajar.release_at) == (0, True, then + 5 * SECOND)
+    assert ajar.state is not None
+    assert ajar.state.probing_since == then
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["start", "work", "fail", "neither", "trip", "reset"]), st.integers(0, 120)), max_size=60
+)
+RULES = st.builds(
+    lambda percent, of, within, shortest, more: Rule(
+        percent, of, within * SECOND, shortest * SECOND, (shortest + more) * SECOND
+    ),
+    *(st.integers(1, 100), st.integers(1, 200), st.integers(1, 300), st.integers(1, 60), st.integers(0, 600)),
+)
+
+
+@given(RULES, STEPS, st.integers(1, 300))
+def test_whatever_has_happened_it_closes_in_time_if_what_it_is_for_works(rule: Rule, steps: Any, backlog: int) -> None:
+    state, held, now = State(), 0, NOW
+    for what, seconds in steps:
+        now += seconds * SECOND
+        room = state.room(now, held)
+        assert room >= 0
+        half_open = state.phase(now) is Phase.HALF_OPEN
+        if what == "start" and room and half_open:
+            state, held = state.probe(now, held), held + 1
+        elif what in ("work", "fail"):
+            probe = held > 0
+            held -= probe
+            if state.counts(now, probe=probe):
+                state = state.record(rule, now, worked=what == "work")
+            state = state.settled(rule, now, held=held, waiting=backlog > 0)
+        elif what == "trip":
+            state = state.trip(now, 60 * SECOND, "ada", None)
+        elif what == "reset":
+            state = state.reset(now, held=held, waiting=True)
+    hanging, rounds = held, 0
+    while backlog and state.phase(now) is not Phase.CLOSED:  # the probes that were held hang for ever
+        rounds += 1
+        assert rounds < 2_000
+        started = min(backlog, state.room(now, held))
+        if not started:
+            now += max(state.lasts, SECOND)
+            continue
+        for _ in range(started):
+            state, held = state.probe(now, held), held + 1
+        backlog -= started
+        for _ in range(started):
+            held -= 1
+            state = state.record(rule, now, worked=True)
+        state = state.settled(rule, now, held=held, waiting=backlog > 0)
+    if not hanging and state.until is not None:
+        assert state.settled(rule, now, held=0, waiting=False).phase(now) is Phase.CLOSED
+    assert backlog == 0 or state.phase(now) is Phase.CLOSED
