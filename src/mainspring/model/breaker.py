@@ -124,7 +124,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return how many more may start while *held* probes run.
 
         A probe makes room for itself and for one more by succeeding, so that they double each time around. For each
-        cooldown that probes have taken there is room for one more: those that hang must not keep it shut.
+        cooldown that probes have taken there is room for one more: those that hang must not keep it shut, be they from
+        before it opened again.
         """
         match self.phase(now):
             case Phase.CLOSED:
@@ -132,7 +133,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
             case Phase.OPEN:
                 return 0
             case Phase.HALF_OPEN:
-                hanging = (now - self.probing_since) // self.lasts if held and self.probing_since else 0
+                begun = self.probing_since or self.until
+                hanging = (now - begun) // self.lasts if held and begun is not None else 0
                 return max(0, 1 + self.successes + max(0, hanging) - held)
 
     def probe(self, now: datetime, held: int) -> State:
@@ -166,9 +168,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     def settled(self, rule: Rule, now: datetime, *, held: int, waiting: bool) -> State:
         """Return it as it is, or closed, once probes have ended, of which *held* still run.
 
-        While jobs are *waiting* they go on as probes succeed, however many have: closed, it would let all of them start.
-        When nobody waits and no probe is left, a few are as good as many. A trickle of jobs would not bring more for
-        long, and the first of them to fail would open it again.
+        While jobs are *waiting* they go on as probes succeed, however many have: closed, it would let all start
+        together. When nobody waits and no probe is left, a few are as good as many: a trickle of jobs would not bring
+        more for long, and the first of them to fail would open it again.
         """
         if self.phase(now) is not Phase.HALF_OPEN or not self.successes or waiting:
             return self

@@ -244,52 +244,76 @@ def test_its_gate_lets_all_through_while_it_is_closed_and_counts_probes_while_it
     assert ajar.state.probing_since == then
 
 
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["start", "work", "fail", "neither", "trip", "reset"]), st.integers(0, 120)), max_size=60
-)
+def test_probes_from_before_it_opened_again_do_not_keep_it_shut_if_they_hang() -> None:
+    assert opened().room(NOW + 30 * SECOND, 1) == 0
+    assert opened().room(NOW + 60 * SECOND, 1) == 1
+
+
 RULES = st.builds(
     lambda percent, of, within, shortest, more: Rule(
         percent, of, within * SECOND, shortest * SECOND, (shortest + more) * SECOND
     ),
     *(st.integers(1, 100), st.integers(1, 200), st.integers(1, 300), st.integers(1, 60), st.integers(0, 600)),
 )
+DEEDS = ["start", "work", "fail", "neither", "trip", "reset"]
 
 
-@given(RULES, STEPS, st.integers(1, 300))
-def test_whatever_has_happened_it_closes_in_time_if_what_it_is_for_works(rule: Rule, steps: Any, backlog: int) -> None:
-    state, held, now = State(), 0, NOW
+class Use:
+    """A breaker in use by jobs, of which *waiting* wait for it whenever it does not let them start."""
+
+    def __init__(self, rule: Rule, waiting: int) -> None:
+        self.state, self.now, self.held = State(), NOW, 0
+        self.rule, self.waiting = rule, waiting
+
+    @property
+    def phase(self) -> Phase:
+        return self.state.phase(self.now)
+
+    def start(self) -> None:
+        if self.state.room(self.now, self.held) and self.phase is Phase.HALF_OPEN:
+            self.state, self.held = self.state.probe(self.now, self.held), self.held + 1
+
+    def end(self, worked: bool | None) -> None:
+        probe = self.held > 0
+        self.held -= probe
+        if worked is not None and self.state.counts(self.now, probe=probe):
+            self.state = self.state.record(self.rule, self.now, worked=worked)
+        self.state = self.state.settled(self.rule, self.now, held=self.held, waiting=self.waiting > 0)
+
+    def do(self, what: str) -> None:
+        match what:
+            case "start":
+                self.start()
+            case "trip":
+                self.state = self.state.trip(self.now, 60 * SECOND, "ada", None)
+            case "reset":
+                self.state = self.state.reset(self.now, held=self.held, waiting=self.waiting > 0)
+            case _:
+                self.end({"work": True, "fail": False}.get(what))
+
+    def let_those_that_wait_succeed(self) -> None:
+        """What is held by now hangs for ever."""
+        room = min(self.waiting, self.state.room(self.now, self.held))
+        for _ in range(room):
+            self.start()
+        self.waiting -= room
+        for _ in range(room):
+            self.end(worked=True)
+
+
+@given(RULES, st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 120)), max_size=40), st.integers(1, 100))
+def test_whatever_has_happened_those_that_wait_go_on_if_what_they_depend_on_works(
+    rule: Rule, steps: list[tuple[str, int]], waiting: int
+) -> None:
+    use = Use(rule, waiting)
     for what, seconds in steps:
-        now += seconds * SECOND
-        room = state.room(now, held)
-        assert room >= 0
-        half_open = state.phase(now) is Phase.HALF_OPEN
-        if what == "start" and room and half_open:
-            state, held = state.probe(now, held), held + 1
-        elif what in ("work", "fail"):
-            probe = held > 0
-            held -= probe
-            if state.counts(now, probe=probe):
-                state = state.record(rule, now, worked=what == "work")
-            state = state.settled(rule, now, held=held, waiting=backlog > 0)
-        elif what == "trip":
-            state = state.trip(now, 60 * SECOND, "ada", None)
-        elif what == "reset":
-            state = state.reset(now, held=held, waiting=True)
-    hanging, rounds = held, 0
-    while backlog and state.phase(now) is not Phase.CLOSED:  # the probes that were held hang for ever
-        rounds += 1
-        assert rounds < 2_000
-        started = min(backlog, state.room(now, held))
-        if not started:
-            now += max(state.lasts, SECOND)
-            continue
-        for _ in range(started):
-            state, held = state.probe(now, held), held + 1
-        backlog -= started
-        for _ in range(started):
-            held -= 1
-            state = state.record(rule, now, worked=True)
-        state = state.settled(rule, now, held=held, waiting=backlog > 0)
-    if not hanging and state.until is not None:
-        assert state.settled(rule, now, held=0, waiting=False).phase(now) is Phase.CLOSED
-    assert backlog == 0 or state.phase(now) is Phase.CLOSED
+        use.now += seconds * SECOND
+        use.do(what)
+        assert use.state.room(use.now, use.held) >= 0
+    hanging = use.held
+    for _ in range(1_000):
+        use.let_those_that_wait_succeed()
+        use.now += max(SECOND, use.state.lasts)
+
+    assert use.waiting == 0
+    assert hanging or use.phase is Phase.CLOSED

@@ -108,7 +108,7 @@ LIMIT :limit;
 -- name: breakers
 WITH {clock}
 SELECT now AS now_at, key AS limit_key, breaker,
-       (SELECT count(*) FROM mainspring.jobs WHERE waits_for = limits.key) AS waiting,
+       (SELECT count(*) FROM mainspring.jobs WHERE waits_for = limits.key) AS waiters,
        (SELECT count(*) FROM mainspring.slots WHERE slots.key = limits.key) AS held
 FROM mainspring.limits, clock
 WHERE breaker IS NOT NULL AND (CAST(:key AS text) IS NULL OR key = :key)

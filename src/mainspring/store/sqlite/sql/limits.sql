@@ -80,7 +80,7 @@ LIMIT :limit;
 
 -- name: breakers
 SELECT :now AS now_at, key AS limit_key, breaker,
-       (SELECT count(*) FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiting,
+       (SELECT count(*) FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiters,
        (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held
 FROM mainspring_limits
 WHERE breaker IS NOT NULL AND (:key IS NULL OR key = :key)
