@@ -82,6 +82,28 @@ def test_a_breaker_that_is_calm_again_is_neither_locked_nor_written(store: SqlSt
     assert states(store) == {JobState.RETRYING: 1, JobState.RUNNING: 1}
 
 
+def test_jobs_without_a_breaker_are_settled_without_a_look_at_any(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [replace(job, breaker=None) for job in _started(store, 2)]
+    monkeypatch.setattr(store._db, "read", _refuse)  # type: ignore[attr-defined]
+
+    assert len(end(store, jobs[:1], WORKS) | end(store, jobs[1:], DOWN)) == 2
+
+
+def test_a_closed_breaker_is_asked_without_a_transaction(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    end(store, _started(store, 1), DOWN)
+    store.enqueue(new_jobs(3))
+    claimed = store.claim(opened_session(store), "default", 3)
+    monkeypatch.setattr(store._db, "transact", _refuse)  # type: ignore[attr-defined]
+
+    assert store.admit([(job, [WANT]) for job in claimed]) == {job.id for job in claimed}
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise AssertionError("not to be called")
+
+
 def test_it_opens_when_enough_has_failed_and_jobs_wait_at_no_cost(store: SqlStore) -> None:
     open_it(store)
     (job,) = jobs = new_jobs(1)
@@ -126,11 +148,11 @@ def test_what_is_not_retried_says_nothing_about_what_a_breaker_is_for(store: Sql
     wrong = Failed(Failure(type="ValueError", message="no such address"), retryable=False)
 
     end(store, started[:4], wrong)
-    (told,) = store.breakers() or [None]
+    told = store.breakers()
     open_it(store)
     end(store, started[4:], wrong)
 
-    assert told is None
+    assert told == []
     assert stored(store, started[4].id).state is JobState.FAILED
 
 
@@ -162,7 +184,7 @@ def test_after_its_cooldown_probes_go_first_and_double(store: SqlStore, clock: S
 
     clock.advance(0.1)
     assert store.release().limits == 1
-    sizes = []
+    sizes: list[int] = []
     while len(sizes) < 4:
         probes = claim(store)
         sizes.append(len(probes))
@@ -201,7 +223,7 @@ def test_a_probe_that_fails_burns_its_attempt_and_opens_it_for_twice_as_long(
     open_it(store)
     store.enqueue(new_jobs(5, priority=20))
     claim(store)
-    lasted = []
+    lasted: list[timedelta] = []
     for seconds in (30, 60, 120, 120):
         clock.advance(seconds - 1)
         assert store.release().limits == 0
@@ -227,7 +249,8 @@ def test_whoever_releases_sleeps_until_the_cooldown_ends(store: SqlStore) -> Non
     heard = listener.wait(10)
     listener.close()
 
-    assert (heard, store.release().next_due) == ({RELEASE}, timedelta(seconds=30))
+    assert heard == {RELEASE}
+    assert store.release().next_due == timedelta(seconds=30)
 
 
 def test_what_began_before_it_opened_is_no_probe(store: SqlStore, clock: SettableClock) -> None:
@@ -373,7 +396,7 @@ def test_a_reset_lets_those_that_wait_go_on_by_and_by(store: SqlStore) -> None:
 
     assert store.reset_breaker("smtp")
 
-    sizes = []
+    sizes: list[int] = []
     while probes := claim(store):
         sizes.append(len(probes))
         end(store, probes, WORKS)
