@@ -86,7 +86,7 @@ def test_jobs_without_a_breaker_are_settled_without_a_look_at_any(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = [replace(job, breaker=None) for job in _started(store, 2)]
-    monkeypatch.setattr(store._db, "read", _refuse)  # type: ignore[attr-defined]
+    monkeypatch.setattr(store._db, "read", _refuse)
 
     assert len(end(store, jobs[:1], WORKS) | end(store, jobs[1:], DOWN)) == 2
 
@@ -95,7 +95,7 @@ def test_a_closed_breaker_is_asked_without_a_transaction(store: SqlStore, monkey
     end(store, _started(store, 1), DOWN)
     store.enqueue(new_jobs(3))
     claimed = store.claim(opened_session(store), "default", 3)
-    monkeypatch.setattr(store._db, "transact", _refuse)  # type: ignore[attr-defined]
+    monkeypatch.setattr(store._db, "transact", _refuse)
 
     assert store.admit([(job, [WANT]) for job in claimed]) == {job.id for job in claimed}
 
@@ -116,6 +116,17 @@ def test_it_opens_when_enough_has_failed_and_jobs_wait_at_no_cost(store: SqlStor
     assert store.slot_holders(KEY) == []
     (told,) = store.breakers()
     assert (told.key, told.phase, told.waiting, told.failures, told.attempts) == ("smtp", Phase.OPEN, 1, 2, 2)
+
+
+def test_successes_count_once_something_has_failed(store: SqlStore) -> None:
+    jobs = _started(store, 6)
+
+    end(store, jobs[:1], DOWN)
+    end(store, jobs[1:5], WORKS)
+    end(store, jobs[5:], DOWN)
+
+    (told,) = store.breakers("smtp")
+    assert (told.phase, told.failures) == (Phase.CLOSED, 1)
 
 
 def test_those_that_fail_once_it_is_open_are_spared(store: SqlStore) -> None:
@@ -379,6 +390,25 @@ def test_a_breaker_that_a_person_trips_is_open_until_then(store: SqlStore, clock
     clock.advance("10m")
     store.release()
     assert len(claim(store)) == 1
+
+
+def test_a_breaker_that_a_person_tripped_is_not_pruned_before_its_time(store: SqlStore) -> None:
+    store.trip_breaker(Trip(key="smtp", lasting=timedelta(hours=1), by="ada"))
+
+    store.prune(timedelta(0))
+
+    assert phase(store) is Phase.OPEN
+
+
+def test_a_trip_of_one_that_is_open_keeps_its_cooldown(store: SqlStore, clock: SettableClock) -> None:
+    open_it(store)
+    store.trip_breaker(Trip(key="smtp", lasting=timedelta(minutes=5), by="ada"))
+    clock.advance("5m")
+
+    end(store, _started(store, 1), DOWN)
+
+    (told,) = store.breakers("smtp")
+    assert told.until == clock.now() + timedelta(minutes=1)
 
 
 def test_a_trip_holds_those_that_wait_for_longer(store: SqlStore) -> None:

@@ -78,7 +78,7 @@ def test_a_breaker_that_makes_no_sense_is_refused(given: dict[str, Any], says: s
 )
 def test_a_trip_that_makes_no_sense_is_refused(given: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidValue, match=says):
-        Trip(**{"key": "k", "lasting": MINUTE, "by": "ada"} | given)
+        Trip(**dict[str, Any](key="k", lasting=MINUTE, by="ada") | given)
 
 
 def test_no_limit_has_the_key_of_a_breaker() -> None:
