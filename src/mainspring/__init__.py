@@ -34,6 +34,7 @@ from mainspring.errors import (
     TimeExpired,
     WorkerStopped,
 )
+from mainspring.model.breaker import Breaker
 from mainspring.model.job import IfTaken, JobState, Priority
 from mainspring.model.limits import Limit
 from mainspring.model.outcome import Snooze
@@ -45,6 +46,7 @@ from mainspring.worker.context import Context
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Breaker",
     "CancelRequested",
     "Context",
     "DeadGroupNotFound",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 from uuid import UUID
 
+from mainspring.breakers import Breakers
 from mainspring.client import Client
 from mainspring.clock import Clock
 from mainspring.dead import Dead
@@ -45,6 +46,7 @@ class Mainspring:
         self.schedules = Schedules(self.client, self.tasks)
         self.dead = Dead(self.client, self.tasks)
         self.queues = Queues(self.client)
+        self.breakers = Breakers(self.client)
         self.paused_tasks = PausedTasks(self.client, self.tasks)
 
     @overload

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from mainspring.model.breaker import PREFIX, Phase, State
 from mainspring.model.job import Job, JobState
 from mainspring.model.limits import Gate, Standing
 from mainspring.model.queue import Pausable, Pause
@@ -74,6 +75,8 @@ def _limit(store: Store, job: Job, now: datetime) -> list[Reason]:
     standing = None if job.waits_for is None else store.limit(job.waits_for)
     if standing is None:
         return []
+    if standing.breaker is not None:
+        return [_breaker(standing.key.removeprefix(PREFIX), standing.breaker, now)]
     ahead = store.waiting_ahead(job.id, _COUNTED)
     before = f", and {_number(ahead)} before it" if ahead else ""
     if standing.interval is not None:
@@ -97,6 +100,17 @@ def _held(job: Job) -> list[Reason]:
         return []
     why = f" ({job.reason})" if job.reason else ""
     return [Reason("paused", f"it was paused{why}", f"resume it with `mainspring jobs resume {job.id}`")]
+
+
+def _breaker(key: str, state: State, now: datetime) -> Reason:
+    """Return how the breaker stands for which a job waits."""
+    lift = f"it goes on by itself as probes succeed; to try now, `mainspring breakers reset {key}`"
+    if state.phase(now) is Phase.OPEN and state.until is not None:
+        sentence = f"breaker {key!r} is open until {_at(state.until)}, because {state.why}; then a probe goes first"
+        return Reason("breaker_open", sentence, lift, state.until - now)
+    return Reason(
+        "breaker_open", f"breaker {key!r} was open, because {state.why}, and lets only some start now, as probes", lift
+    )
 
 
 def _paused(store: Store, job: Job) -> list[Reason]:

@@ -12,6 +12,7 @@ from mainspring.client import Client
 from mainspring.errors import InvalidValue, check_known
 from mainspring.handler import check_findable, check_handler, context_of, executor_of, task_name
 from mainspring.job_handle import JobHandle
+from mainspring.model.breaker import Breaker
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import IDEMPOTENCY_TTL, IfTaken, NewJob, if_taken_of, priority_of
 from mainspring.model.limits import Limit
@@ -34,6 +35,7 @@ class Policies(TypedDict, total=False):
     expires: Duration
     executor: str
     limits: Sequence[Limit]
+    breaker: Breaker
     key: str
     fair: str
 

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from mainspring.errors import StoreUnavailable
+from mainspring.model.breaker import Breaker
 from mainspring.model.job import IfTaken, JobState
 from mainspring.model.journal import LogLine, Progress, Reached
 from mainspring.model.lifecycle import settle
+from mainspring.model.limits import want_of
 from mainspring.model.outcome import Failed, Failure, Lost, Returned, Succeeded
+from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.database import Row, Runner
 from mainspring.store.postgres import wake
@@ -133,6 +137,26 @@ def test_a_settle_whose_reply_is_lost_is_not_taken_for_stale(
     expected = JobState.SUCCEEDED if isinstance(outcome, Succeeded) else JobState.READY
     assert stored(local, job.id).state is expected
     assert len(local.attempts(job.id)) == 1
+
+
+def test_a_settle_whose_reply_is_lost_counts_once_for_its_breaker_and_is_not_taken_for_stale(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    breaker = want_of(Breaker("b", open_at="50% of 4 in 1m"), {})
+    failed = Failed(Failure(type="ConnectionError", message="refused"))
+    for expected in (1, 2):
+        job = replace(claimed_job(remote), breaker=breaker)
+        remote.release()  # so that what is lost is the reply to the settle
+        proxy.lose_reply_to(b"COMMIT\0")
+        assert remote.settle([settle(job, failed, Retry(base="1h", cap="1h"))]) == {job.id}
+        assert local.breakers("b")[0].failures == expected
+    late = replace(claimed_job(remote), breaker=breaker)
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.settle([settle(late, failed)]) == {late.id}  # it has no attempt left, and is spared
+
+    assert (stored(local, late.id).state, stored(local, late.id).attempt) == (JobState.BLOCKED, 0)
+    assert [attempt.outcome for attempt in local.attempts(late.id)] == ["failed"]
 
 
 def test_a_record_whose_reply_is_lost_keeps_each_line_once(

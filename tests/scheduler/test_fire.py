@@ -11,8 +11,7 @@ from uuid import UUID
 import pytest
 
 from mainspring.errors import StoreUnavailable
-from mainspring.scheduler import Scheduler
-from mainspring.scheduler import turn as turn_module
+from mainspring.scheduler import Scheduler, sweep
 from mainspring.scheduler.fire import Firer
 from mainspring.store.database import DUE, FIRE
 from mainspring.store.protocol import Fired
@@ -42,8 +41,8 @@ def fired(**facts: Any) -> Fired:
 @pytest.mark.parametrize(
     ("answer", "pause"),
     [
-        (fired(), turn_module.POLL),
-        (fired(next_due=timedelta(hours=1)), turn_module.POLL),
+        (fired(), sweep.POLL),
+        (fired(next_due=timedelta(hours=1)), sweep.POLL),
         (fired(next_due=timedelta(seconds=0.25)), 0.25),
         (fired(schedules=1_000, next_due=timedelta(0)), 0.0),
     ],
@@ -57,7 +56,7 @@ def test_it_sleeps_until_the_next_is_due(answer: Fired, pause: float) -> None:
 def test_a_database_that_is_away_is_tried_again_soon(caplog: pytest.LogCaptureFixture) -> None:
     store: Any = Watched(StoreUnavailable("gone fishing"))
 
-    assert 0 < Firer(store)() < turn_module.POLL
+    assert 0 < Firer(store)() < sweep.POLL
     assert "can't fire, trying on: gone fishing" in caplog.text
 
 
@@ -70,7 +69,7 @@ def test_what_can_not_be_fired_is_named(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_it_looks_at_once_when_it_hears_of_a_change(real_store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_module, "POLL", 3600.0)
+    monkeypatch.setattr(sweep, "POLL", 3600.0)
     looked = threading.Semaphore(0)
     look = real_store.fire
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import mainspring
+from mainspring.cli.breakers.commands import breakers
 from mainspring.cli.dead.commands import dead
 from mainspring.cli.doctor import doctor
 from mainspring.cli.enqueue import enqueue
@@ -43,6 +44,7 @@ _ORDER = (
     "dead",
     "schedules",
     "queues",
+    "breakers",
     "tasks",
     "workers",
     "migrate",
@@ -89,6 +91,7 @@ app.command(rich_help_panel="Jobs")(why)
 app.add_typer(dead, name="dead", rich_help_panel="Jobs")
 app.add_typer(schedules, name="schedules", rich_help_panel="Jobs")
 app.add_typer(queues, name="queues", rich_help_panel="Jobs")
+app.add_typer(breakers, name="breakers", rich_help_panel="Jobs")
 app.add_typer(tasks, name="tasks", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(workers)
 app.command(rich_help_panel="Database")(migrate)

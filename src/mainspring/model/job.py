@@ -16,6 +16,7 @@ from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
 from mainspring.model.fairness import Line, check_weight
 from mainspring.model.journal import Reached
+from mainspring.model.limits import Want
 from mainspring.model.outcome import Failure
 from mainspring.model.text import check_document, shortened
 
@@ -180,6 +181,7 @@ class Job(msgspec.Struct, frozen=True):
     weight: int | None = None  # how many of those have a turn together; its worker does not care
     waits_for: str | None = None  # the limit for which it is blocked
     holds: tuple[str, ...] = ()  # the limits of which it has a slot
+    breaker: Want | None = None  # the one under which its worker runs it; not stored
 
     @property
     def line(self) -> Line | None:

@@ -18,6 +18,7 @@ from mainspring.model.duration import duration
 from mainspring.model.fairness import Line, step
 from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import IfTaken, Job, JobState, NewJob, Wish
+from mainspring.model.limits import Want
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
@@ -77,6 +78,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     holds: tuple[str, ...] = ()  # the job's, whose slots become free
     waits_for: str | None = None  # the limit for which it waits from now on
     leaves: tuple[Line, int] | None = None  # where the job stood that never had its turn, and what it paid for that
+    breaker: Want | None = None  # the job's, under which the attempt ran
+    worked: bool | None = None  # whether the attempt shows that what that stands for works; None if it shows neither
 
     def __post_init__(self) -> None:
         if self.state not in MOVES[self.source]:
@@ -121,12 +124,16 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
                 result=result,
                 schedule=job.schedule,
                 holds=job.holds,
+                breaker=job.breaker,
+                worked=True,
             )
         case Failed(failure, retryable) | TimedOut(failure, retryable):
+            # What is not worth another try says something about the job, and nothing about what it depends on.
+            worked = False if retryable else None
             if retryable and retry.allows(job.attempt):
                 delay = retry.delay(job.attempt, jitter)
-                return _move(job, RETRYING, outcome=outcome.name, failure=failure, delay=delay)
-            return _fail(job, outcome.name, failure, job.losses)
+                return _move(job, RETRYING, outcome=outcome.name, failure=failure, delay=delay, worked=worked)
+            return _fail(job, outcome.name, failure, job.losses, worked)
         case Lost(reason):
             return _lose(job, job.losses + 1, _worker_lost(job, reason))
         case Cancelled(reason):
@@ -141,7 +148,15 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
 
 def wait(job: Job, limit: str) -> Settlement:
     """Return what becomes of the *job* that was claimed and may not start, because of a *limit*: it costs nothing."""
-    return _move(job, BLOCKED, attempt=job.attempt - 1, reason=job.reason, waits_for=limit, holds=())
+    return _move(job, BLOCKED, attempt=job.attempt - 1, reason=job.reason, waits_for=limit, holds=(), breaker=None)
+
+
+def spare(failed: Settlement) -> Settlement:
+    """Return what becomes of a job whose attempt *failed* while its breaker knew already why: it waits, at no cost."""
+    assert failed.breaker is not None
+    return msgspec.structs.replace(
+        failed, state=BLOCKED, attempt=failed.attempt - 1, delay=None, waits_for=failed.breaker.key
+    )
 
 
 def reap(job: Job, reason: str) -> Settlement:
@@ -235,6 +250,8 @@ class _Changes(TypedDict, total=False):
     holds: tuple[str, ...]
     waits_for: str
     leaves: tuple[Line, int]
+    breaker: Want | None
+    worked: bool | None
 
 
 def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
@@ -243,15 +260,16 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     changes.setdefault("holds", job.holds)
     if job.state is READY and job.line:
         changes["leaves"] = (job.line, step(job.weight or 1))
+    changes.setdefault("breaker", job.breaker)
     return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
 
 
-def _fail(job: Job, outcome: str, failure: Failure, losses: int) -> Settlement:
+def _fail(job: Job, outcome: str, failure: Failure, losses: int, worked: bool | None = None) -> Settlement:
     """Return how *job* becomes a dead letter, whose failure has a fingerprint in any case: it goes by that."""
     if failure.fingerprint is None:
         mark = fingerprint(job.task, failure.type, failure.message, "")
         failure = msgspec.structs.replace(failure, fingerprint=mark)
-    return _move(job, FAILED, outcome=outcome, losses=losses, failure=failure)
+    return _move(job, FAILED, outcome=outcome, losses=losses, failure=failure, worked=worked)
 
 
 def _worker_lost(job: Job, reason: str) -> Failure:

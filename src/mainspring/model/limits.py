@@ -10,20 +10,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import TypeVar
 
 import msgspec
 
 from mainspring.errors import InvalidValue
+from mainspring.model.breaker import Breaker, Phase, Rule, State
 from mainspring.model.rate import Rate, rate
 from mainspring.model.template import render
-from mainspring.model.text import shortened, storable
+from mainspring.model.text import short_key, shortened
 
 T = TypeVar("T")
 
 _MOST = 1_000_000
-_LONGEST_KEY = 200
 _EVERY = timedelta(seconds=5)
 _SOONEST = timedelta(milliseconds=10)
 
@@ -64,16 +63,17 @@ class Limit:
         """Return what a job with these arguments wants of this limit."""
         interval = None if self.rate is None else self.rate.interval
         burst = None if self.rate is None else (self.burst or self.rate.count)
-        return Want(_short(render(self.key, "limits", arguments)), self.concurrency, interval, burst)
+        return Want(_stored_key(render(self.key, "limits", arguments)), self.concurrency, interval, burst)
 
 
 class Want(msgspec.Struct, frozen=True):
-    """A limit for one job: its key, and the numbers that the code gives to it now."""
+    """A limit or a breaker for one job: its key, and the numbers that the code gives to it now."""
 
     key: str
-    concurrency: int | None
-    interval: timedelta | None
-    burst: int | None
+    concurrency: int | None = None
+    interval: timedelta | None = None
+    burst: int | None = None
+    rule: Rule | None = None  # of a breaker
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -86,6 +86,7 @@ class Standing(msgspec.Struct, frozen=True):
     full_at: datetime | None  # when the bucket will be full again, if nothing is taken from it
     held: int  # slots that running jobs hold
     waiting: bool  # some jobs wait for it
+    breaker: State | None = None
 
 
 class Gate:
@@ -93,9 +94,11 @@ class Gate:
 
     def __init__(self, standing: Standing, now: datetime) -> None:
         self._standing = standing
-        self._now = now
+        self.now = now
         self._held = standing.held
         self.full_at = None if standing.interval is None else max(standing.full_at or now, now)
+        self.holds = standing.concurrency is not None  # whether who is let through has a slot
+        self.state = None
 
     @property
     def room(self) -> int:
@@ -106,7 +109,7 @@ class Gate:
         assert limit.interval is not None
         assert limit.burst is not None
         assert self.full_at is not None
-        return max(0, limit.burst - math.ceil((self.full_at - self._now) / limit.interval))
+        return max(0, limit.burst - math.ceil((self.full_at - self.now) / limit.interval))
 
     def take(self) -> None:
         """Let one job through."""
@@ -128,10 +131,50 @@ class Gate:
         A slot that becomes free is given on at once. To look all the same is for what a crash may have left.
         """
         opens_at = self.opens_at()
-        return self._now + _EVERY if opens_at is None else max(opens_at, self._now + _SOONEST)
+        return self.now + _EVERY if opens_at is None else max(opens_at, self.now + _SOONEST)
 
 
-def admit(asking: Iterable[tuple[T, Sequence[Want]]], gates: Mapping[str, Gate]) -> list[tuple[T, str | None]]:
+class BreakerGate:
+    """A breaker while jobs are let through it: all while it is closed, probes while it is half-open."""
+
+    def __init__(self, standing: Standing, state: State, now: datetime) -> None:
+        self.now = now
+        self._held = standing.held
+        self.full_at = standing.full_at
+        self.holds = state.phase(now) is Phase.HALF_OPEN
+        self.state = state
+
+    @property
+    def room(self) -> int:
+        """How many could start now."""
+        return self.state.room(self.now, self._held)
+
+    def take(self) -> None:
+        """Let one job through."""
+        if self.holds:
+            self.state = self.state.probe(self.now, self._held)
+            self._held += 1
+
+    @property
+    def release_at(self) -> datetime:
+        """When to look again whether those that wait may go on: when it ceases to be open, or as for a slot."""
+        until = self.state.until
+        return self.now + _EVERY if self.room or self.holds or until is None else until
+
+
+def gate(standing: Standing, now: datetime) -> Gate | BreakerGate:
+    """Return the gate that jobs pass which want what is *standing* there."""
+    return Gate(standing, now) if standing.breaker is None else BreakerGate(standing, standing.breaker, now)
+
+
+def want_of(breaker: Breaker, arguments: Mapping[str, object]) -> Want:
+    """Return what a job with these arguments wants of *breaker*."""
+    return Want(breaker.key_of(arguments), rule=breaker.rule)
+
+
+def admit(
+    asking: Iterable[tuple[T, Sequence[Want]]], gates: Mapping[str, Gate | BreakerGate]
+) -> list[tuple[T, str | None]]:
     """Return, for each of those who ask in turn, the key of the limit for which it has to wait; None if it may start.
 
     One that has to wait takes nothing from the limits that would have let it through.
@@ -155,9 +198,7 @@ def _check_number(number: int, name: str) -> None:
         raise InvalidValue(f"expected {name} to be a whole number from 1 to {_MOST:,}, got: {shortened(number)}")
 
 
-def _short(key: str) -> str:
-    """Return *key* in a form that any database can find quickly, the same for the same key."""
-    key = storable(key)
-    if len(key) <= _LONGEST_KEY:
-        return key
-    return f"{key[:_LONGEST_KEY]}…{blake2b(key.encode(), digest_size=16).hexdigest()}"
+def _stored_key(key: str) -> str:
+    """Return what the limit is called in the database, where the keys of breakers begin with @ and its own must not."""
+    key = short_key(key)
+    return f"@limit:{key}" if key.startswith("@") else key

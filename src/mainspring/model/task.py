@@ -15,9 +15,10 @@ import msgspec
 
 from mainspring.errors import DuplicateTask, InvalidPayload, InvalidValue, TaskNotFound
 from mainspring.model.annotations import hints
+from mainspring.model.breaker import Breaker
 from mainspring.model.duration import duration
 from mainspring.model.job import Priority, check_expires, check_key, check_name, check_priority
-from mainspring.model.limits import Limit, Want
+from mainspring.model.limits import Limit, Want, want_of
 from mainspring.model.payload import convert, decode_call, encode_call
 from mainspring.model.retry import Retry
 from mainspring.model.template import check_template, render
@@ -54,6 +55,7 @@ class Task:
     executor: Executor = Executor.THREAD
     context: str | None = None
     limits: Sequence[Limit] = ()
+    breaker: Breaker | None = None
     key: str | None = None  # a template over the arguments
     fair: str | None = None  # likewise: whose jobs take turns with whose
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
@@ -66,6 +68,7 @@ class Task:
         if self.timeout is not None and duration(self.timeout, "timeout") == timedelta(0):
             raise InvalidValue("expected timeout to be longer than 0; leave it out for none")
         _check_limits(self)
+        _check_breaker(self)
         if self.expires is not None:
             check_expires(self.expires)
         if self.key is not None:
@@ -123,13 +126,22 @@ class Task:
         call = decode_call(payload)
         return {**self._defaults, **dict(zip(self._places, call.args, strict=False)), **call.kwargs}
 
+    @property
+    def limited(self) -> bool:
+        """Whether its jobs have to ask before they start."""
+        return bool(self.limits) or self.breaker is not None
+
     def wants(self, payload: str) -> list[Want]:
-        """Return what a job with this payload wants of the limits; nothing if it can't be run anyway."""
-        if not self.limits:
+        """Return what a job with this payload wants of the limits, and of the breaker first.
+
+        Nothing if it can't be run anyway.
+        """
+        if not self.limited:
             return []
         try:
             arguments = self.named(payload)
-            wants = [limit.want(arguments) for limit in self.limits]
+            wants = [] if self.breaker is None else [want_of(self.breaker, arguments)]
+            wants += [limit.want(arguments) for limit in self.limits]
         except (InvalidPayload, KeyError):  # the last for an argument that is missing
             return []
         return wants if len(wants) == 1 else list({want.key: want for want in wants}.values())
@@ -213,6 +225,14 @@ def _check_limits(task: Task) -> None:
         check_template(limit.key, "the key of a limit", task.parameters)
     if len({limit.key for limit in task.limits}) < len(task.limits):
         raise InvalidValue(f"expected each limit of task {task.name!r} to have a key of its own, got one twice")
+
+
+def _check_breaker(task: Task) -> None:
+    if task.breaker is None:
+        return
+    if not isinstance(task.breaker, Breaker):
+        raise InvalidValue(f"expected breaker to be a Breaker such as Breaker('smtp'), got: {shortened(task.breaker)}")
+    check_template(task.breaker.key, "the key of a breaker", task.parameters)
 
 
 def _check_retry(retry: Retry) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 from mainspring.errors import InvalidValue
+
+_LONGEST_KEY = 200
 
 
 def storable(text: str) -> str:
@@ -20,6 +24,14 @@ def cut(text: str, limit: int) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+
+
+def short_key(key: str) -> str:
+    """Return *key* in a form that any database can find quickly, the same for the same key."""
+    key = storable(key)
+    if len(key) <= _LONGEST_KEY:
+        return key
+    return f"{key[:_LONGEST_KEY]}…{blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def check_document(text: str, what: str) -> None:

@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.model.attempt import Attempt
+from mainspring.model.breaker import BreakerStatus, Trip
 from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
@@ -142,7 +143,8 @@ class Claims(Protocol):
         """Return the ids of those claimed jobs that may start; the others wait for a limit, and are no longer held.
 
         They are asked for in the order given. Each takes a slot of every limit of concurrency that it wants, and keeps
-        it until it is settled, whoever does that; and a token of every limit of rate.
+        it until it is settled, whoever does that; and a token of every limit of rate. A breaker that is closed lets all
+        start, one that is open none, and one that is half-open gives slots to probes.
         """
         ...
 
@@ -155,6 +157,9 @@ class Settles(Protocol):
 
         One whose job has meanwhile another state or fence changes nothing: its attempt is stale. A wish that
         came while the attempt ended is granted, if the job did not end.
+
+        Attempts that ran under a breaker are recorded with it. One that failed while the breaker knew already that
+        attempts do so costs its job nothing: the job waits for the breaker.
         """
         ...
 
@@ -425,6 +430,28 @@ class Queues(Protocol):
         ...
 
 
+class Breakers(Protocol):
+    """For whoever rules breakers, fleet-wide. They are called what people call them."""
+
+    def trip_breaker(self, wanted: Trip) -> BreakerStatus:
+        """Open a breaker for a while, whatever it is now, and return how it stands. Jobs that run go on."""
+        ...
+
+    def reset_breaker(self, name: str) -> bool:
+        """Close a breaker, and return whether it was open or half-open.
+
+        Jobs that wait for it go on as probes do, the first at once: all together might be what it opened for.
+        """
+        ...
+
+    def breakers(self, name: str | None = None) -> list[BreakerStatus]:
+        """Return the breakers of which there is something to tell, or the one called *name*, by their keys.
+
+        It counts rows: not for a hot path.
+        """
+        ...
+
+
 class Inspects(Protocol):
     """For whoever wants to know."""
 
@@ -500,6 +527,7 @@ class Store(
     Sweeps,
     Schedules,
     Queues,
+    Breakers,
     Inspects,
     Wakes,
     Protocol,

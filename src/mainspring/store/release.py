@@ -5,22 +5,56 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from mainspring.model.limits import Gate, Standing
+from msgspec.structs import replace
+
+from mainspring.model.breaker import Rule, State
+from mainspring.model.limits import BreakerGate, Gate, Standing, gate
 from mainspring.store import rows
-from mainspring.store.database import Row, Runner
+from mainspring.store.database import RELEASE, Row, Runner
 
-Limits = Mapping[str, tuple[Standing, Gate]]
-Moved = Mapping[str, tuple[datetime | None, datetime | None]]
-"""For each limit, when its bucket is full, and when to look whether those that wait may go on."""
+Limits = Mapping[str, tuple[Standing, Gate | BreakerGate]]
+Moved = Mapping[str, tuple[datetime | None, datetime | None, State | None]]
+"""For each limit, when its bucket is full, when to look whether those that wait may go on, and what the breaker is."""
+
+Recorded = Mapping[str, tuple[State, Rule]]
+"""For each breaker, what it is by the attempts that have ended, and the rule by which they were judged."""
 
 
-def free(tx: Runner, slots: Sequence[Row]) -> set[str]:
-    """Give back *slots*, by limit and job, and let others have them; return the topics to wake."""
-    if not slots:
+def free(tx: Runner, slots: Sequence[Row], recorded: Recorded) -> set[str]:
+    """Give back *slots*, by limit and job, and let others have them; return the topics to wake.
+
+    Breakers become what is *recorded*, or closed, if those were the last of their probes.
+    """
+    if not slots and not recorded:
         return set()
-    keys = rows.document(sorted({key for key, _ in slots}))
+    keys = rows.document(sorted({key for key, _ in slots} | recorded.keys()))
     tx.run("lock_limits", keys=keys)
-    return let_go_on(tx, _gates(tx.run("free", slots=rows.document(slots), keys=keys)))
+    limits = dict(_gates(tx.run("free", slots=rows.document(slots), keys=keys)))
+    for key, (state, rule) in recorded.items():
+        standing, before = limits[key]
+        after = state.settled(rule, before.now, held=standing.held, waiting=standing.waiting)
+        limits[key] = become(standing, after, after.idle_at(rule), before.now)
+    return keep(tx, {key: limits[key] for key in recorded}) | let_go_on(tx, limits)
+
+
+def become(
+    standing: Standing, state: State, idle_at: datetime | None, now: datetime
+) -> tuple[Standing, Gate | BreakerGate]:
+    """Return a breaker as it stands, and its gate, once it is *state*."""
+    standing = replace(standing, breaker=state, full_at=idle_at)
+    return standing, gate(standing, now)
+
+
+def keep(tx: Runner, breakers: Limits) -> set[str]:
+    """Store what *breakers* have become; return the topics to wake."""
+    if not breakers:
+        return set()
+    moved: Moved = {
+        key: (passed.full_at, passed.release_at if standing.waiting else None, passed.state)
+        for key, (standing, passed) in breakers.items()
+    }
+    tx.run("move_limits", moved=rows.moved(moved))
+    return {RELEASE} if any(standing.waiting for standing, _ in breakers.values()) else set()
 
 
 def look(tx: Runner, keys: Collection[str]) -> Limits:
@@ -30,15 +64,15 @@ def look(tx: Runner, keys: Collection[str]) -> Limits:
 
 def _gates(found: Sequence[Row]) -> Limits:
     standing = {row[0]: (Standing(*row), now) for now, *row in found}
-    return {key: (limit, Gate(limit, now)) for key, (limit, now) in standing.items()}
+    return {key: (limit, gate(limit, now)) for key, (limit, now) in standing.items()}
 
 
 def let_go_on(tx: Runner, limits: Limits) -> set[str]:
     """Make jobs ready that wait for *limits* with room, the most urgent first; return the topics to wake."""
     topics: set[str] = set()
-    for key, (standing, gate) in limits.items():
-        if standing.waiting and gate.room:
-            topics |= {queue for (queue,) in tx.run("release", key=key, room=gate.room)}
+    for key, (standing, passed) in limits.items():
+        if standing.waiting and passed.room:
+            topics |= {queue for (queue,) in tx.run("release", key=key, room=passed.room)}
     return topics
 
 
@@ -50,8 +84,8 @@ def release_due(tx: Runner, limit: int) -> tuple[int, set[str]]:
     limits = look(tx, keys)
     topics = let_go_on(tx, limits)
     moved: Moved = {
-        key: (standing.full_at, gate.release_at if standing.waiting else None)
-        for key, (standing, gate) in limits.items()
+        key: (standing.full_at, passed.release_at if standing.waiting else None, None)
+        for key, (standing, passed) in limits.items()
     }
     tx.run("move_limits", moved=rows.moved(moved))
     return len(keys), topics

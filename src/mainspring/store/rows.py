@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.clock import MICROSECOND, microseconds
+from mainspring.model.breaker import State
 from mainspring.model.fairness import Line
 from mainspring.model.firing import Position
 from mainspring.model.job import Job, JobState, NewJob, Wish
@@ -34,6 +35,7 @@ _ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
 _PAUSABLES: Mapping[str, Pausable] = {kind.value: kind for kind in Pausable}
 _definition = msgspec.json.Decoder(Definition)
 _names = msgspec.json.Decoder(tuple[str, ...])
+_breaker = msgspec.json.Decoder(State)
 
 MODEL_CONVERTERS: dict[str, Converter] = {
     "state": lambda column: [_STATES.get(value) for value in column],
@@ -42,6 +44,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     "kind": lambda column: [_PAUSABLES[value] for value in column],
     "origin": lambda column: [_ORIGINS[value] for value in column],
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
+    "breaker": lambda column: [None if value is None else _breaker.decode(value) for value in column],
     "holds": lambda column: [_names.decode(value) if value else () for value in column],
 }
 """By column name: what neither driver can know."""
@@ -197,12 +200,25 @@ def ticks(recorded: Iterable[tuple[str, Tick, UUID | None]]) -> str:
 
 def limits(wanted: Iterable[Want]) -> str:
     """Return limits as a document for the query `put_limits`."""
-    return document((want.key, want.concurrency, _microseconds(want.interval), want.burst) for want in wanted)
+    return document(
+        (want.key, want.concurrency, _microseconds(want.interval), want.burst, None if want.rule is None else "{}")
+        for want in wanted
+    )
 
 
-def moved(limits: Mapping[str, tuple[datetime | None, datetime | None]]) -> str:
-    """Return, for each limit, when it is full and when to look at it, for the query `move_limits`."""
-    return _encoder.encode({key: tuple(map(_instant, instants)) for key, instants in limits.items()}).decode()
+def new_breakers(keys: Iterable[str]) -> str:
+    """Return breakers that are closed as a document for the query `put_limits`."""
+    return document((key, None, None, None, "{}") for key in keys)
+
+
+def moved(limits: Mapping[str, tuple[datetime | None, datetime | None, State | None]]) -> str:
+    """Return, for each limit, when it is full, when to look at it, and what the breaker is, for `move_limits`."""
+    return _encode(
+        {
+            key: (_instant(full_at), _instant(release_at), None if state is None else _encode(state))
+            for key, (full_at, release_at, state) in limits.items()
+        }
+    )
 
 
 def instants(of: Iterable[datetime]) -> str:
@@ -279,6 +295,10 @@ def settlements(decided: Iterable[Settlement]) -> str:
 def endings(decided: Iterable[Settlement]) -> str:
     """Return *decided*, which all end alike, as a document for the query `settle_done`."""
     return _by_id((settlement, _ending(settlement)) for settlement in decided)
+
+
+def _encode(value: object) -> str:
+    return _encoder.encode(value).decode()
 
 
 def _by_id(fields: Iterable[tuple[Settlement, tuple[object, ...]]]) -> str:

@@ -15,6 +15,7 @@ from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.outcome import Paused
 from mainspring.store import rows
+from mainspring.store.breakers import judge, prepare
 from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, FIRE, Database, Row, Runner
 from mainspring.store.release import free
@@ -26,7 +27,13 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
     """See `protocol.Settles.settle`."""
     if not settlements:
         return set()
-    if len(endings := _by_ending(settlements)) == 1 and settlements[0].state.final and not _matter(settlements):
+    calm = prepare(db, settlements)
+    if (
+        calm
+        and len(endings := _by_ending(settlements)) == 1
+        and settlements[0].state.final
+        and not _matter(settlements)
+    ):
         ((ending, alike),) = endings.items()
         document = rows.endings(alike)
         if len(alike) <= MOST and len(document) <= MOST_CHARACTERS:
@@ -41,6 +48,7 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     """Write *settlements* in the transaction *tx*; return the ids that moved and the topics to wake afterwards."""
     if schedules := _schedules(settlements):
         tx.run("lock_followed", ended=rows.ended(dict.fromkeys(schedules, False)))
+    settlements, recorded = judge(tx, settlements)
     settled: set[UUID] = set()
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
@@ -49,7 +57,7 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     topics = _follow(tx, settlements, settled)
     settled, wakes = _settle_again(tx, settlements, settled)
     slots = [(key, one.job_id) for one in settlements if one.job_id in settled for key in one.holds]
-    topics |= wakes | free(tx, slots)
+    topics |= wakes | free(tx, slots, recorded)
     give_back(tx, _left(settlements, settled))
     return settled, topics
 

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from mainspring.model.attempt import Attempt
+from mainspring.model.breaker import BreakerStatus, Trip
 from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
@@ -20,6 +21,7 @@ from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
 from mainspring.store import (
     admit,
+    breakers,
     claim,
     control,
     dead,
@@ -187,6 +189,15 @@ class SqlStore:
 
     def queues(self) -> list[Queue]:
         return queues.queues(self._db)
+
+    def trip_breaker(self, wanted: Trip) -> BreakerStatus:
+        return breakers.trip(self._db, wanted)
+
+    def reset_breaker(self, name: str) -> bool:
+        return breakers.reset(self._db, name)
+
+    def breakers(self, name: str | None = None) -> list[BreakerStatus]:
+        return breakers.breakers(self._db, name)
 
     def get(self, ids: Collection[UUID]) -> dict[UUID, Job]:
         return inspect.get(self._db, ids)

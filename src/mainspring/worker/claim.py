@@ -127,12 +127,13 @@ class Claimer:
 
     def _admit(self, taken: list[Held]) -> list[Held]:
         """Return those of *taken* that may start; the others wait for a limit, and are not ours any more."""
-        limited = {held: wants for held in taken if held.task.limits and (wants := held.task.wants(held.job.payload))}
+        limited = {held: wants for held in taken if held.task.limited and (wants := held.task.wants(held.job.payload))}
         if not limited:
             return taken
         for held, wants in limited.items():
             # Even before we know: whatever becomes of it from now on gives back what it may have got.
-            held.job = replace(held.job, holds=tuple(want.key for want in wants if want.concurrency))
+            holds = tuple(want.key for want in wants if want.concurrency)
+            held.job = replace(held.job, holds=holds, breaker=next((want for want in wants if want.rule), None))
         try:
             admitted = self._store.admit([(held.job, wants) for held, wants in limited.items()])
         except StoreError:

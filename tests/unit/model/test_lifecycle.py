@@ -160,10 +160,10 @@ def test_any_other_move_is_illegal(source: JobState, state: JobState) -> None:
 # --- what becomes of a running job
 
 SETTLED: list[tuple[Outcome, Settlement]] = [
-    (Succeeded("42"), settled(state=SUCCEEDED, outcome="succeeded", result="42")),
-    (Failed(BOOM), settled(state=RETRYING, outcome="failed", failure=BOOM, delay=4 * SECOND)),
+    (Succeeded("42"), settled(state=SUCCEEDED, outcome="succeeded", result="42", worked=True)),
+    (Failed(BOOM), settled(state=RETRYING, outcome="failed", failure=BOOM, delay=4 * SECOND, worked=False)),
     (Failed(BOOM, retryable=False), settled(state=FAILED, outcome="failed", failure=BOOM)),
-    (TimedOut(SLOW), settled(state=RETRYING, outcome="timed_out", failure=SLOW, delay=4 * SECOND)),
+    (TimedOut(SLOW), settled(state=RETRYING, outcome="timed_out", failure=SLOW, delay=4 * SECOND, worked=False)),
     (TimedOut(SLOW, retryable=False), settled(state=FAILED, outcome="timed_out", failure=SLOW)),
     (Snoozed(9 * SECOND), settled(state=SCHEDULED, outcome="snoozed", delay=9 * SECOND, attempt=1)),
     (Cancelled("wrong file"), settled(state=CANCELLED, outcome="cancelled", reason="wrong file")),

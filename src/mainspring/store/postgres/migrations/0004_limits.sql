@@ -1,5 +1,6 @@
--- One row for each key that a limit has come to, with the numbers that the code gave to it last. Whoever lets jobs through,
--- or gives their slots back, locks it first. `release_at` is set while jobs wait: then somebody looks whether they may go on.
+-- One row for each key that a limit or a breaker has come to, with the numbers that the code gave to it last, or what has
+-- become of the breaker. Whoever lets jobs through, or gives their slots back, locks it first. `release_at` is set while jobs
+-- wait: then somebody looks whether they may go on. From `full_at` on, if nobody uses it, the row says no more than a new one would.
 CREATE TABLE mainspring.limits (
     key         text PRIMARY KEY,
     concurrency integer CHECK (concurrency > 0),
@@ -7,7 +8,8 @@ CREATE TABLE mainspring.limits (
     burst       integer CHECK (burst > 0),
     full_at     timestamptz,
     release_at  timestamptz,
-    CHECK ((concurrency IS NULL) <> (gap IS NULL)),
+    breaker     text,
+    CHECK (num_nonnulls(concurrency, gap, breaker) = 1),
     CHECK ((gap IS NULL) = (burst IS NULL))
 ) WITH (fillfactor = 50);
 

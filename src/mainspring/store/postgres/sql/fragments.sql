@@ -112,7 +112,8 @@ now + greatest(ttl, interval '1 minute')
 SELECT now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
        (SELECT count(*) FROM mainspring.slots WHERE slots.key = limits.key)
        - (SELECT count(*) FROM freed WHERE freed.key = limits.key) AS held,
-       EXISTS (SELECT FROM mainspring.jobs WHERE waits_for = limits.key) AS waiting
+       EXISTS (SELECT FROM mainspring.jobs WHERE waits_for = limits.key) AS waiting,
+       breaker
 FROM mainspring.limits, clock
 WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))
 

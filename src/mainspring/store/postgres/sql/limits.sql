@@ -13,10 +13,11 @@ WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))
 ORDER BY key
 FOR UPDATE;
 
+-- What has become of a breaker stays.
 -- name: put_limits
-INSERT INTO mainspring.limits (key, concurrency, gap, burst)
+INSERT INTO mainspring.limits (key, concurrency, gap, burst, breaker)
 SELECT fields ->> 0, CAST(fields ->> 1 AS integer), CAST(fields ->> 2 AS bigint) * interval '1 microsecond',
-       CAST(fields ->> 3 AS integer)
+       CAST(fields ->> 3 AS integer), fields ->> 4
 FROM jsonb_array_elements(CAST(:limits AS jsonb)) AS wanted (fields)
 ORDER BY fields ->> 0
 ON CONFLICT (key) DO UPDATE
@@ -76,7 +77,8 @@ UPDATE mainspring.limits
 SET full_at = timestamptz 'epoch'
               + CAST((SELECT moved FROM given) -> key ->> 0 AS bigint) * interval '1 microsecond',
     release_at = timestamptz 'epoch'
-                 + CAST((SELECT moved FROM given) -> key ->> 1 AS bigint) * interval '1 microsecond'
+                 + CAST((SELECT moved FROM given) -> key ->> 1 AS bigint) * interval '1 microsecond',
+    breaker = coalesce((SELECT moved FROM given) -> key ->> 2, breaker)
 WHERE key = ANY (ARRAY(SELECT jsonb_object_keys(moved) FROM given));
 
 -- name: lock_due_limits
@@ -102,6 +104,15 @@ FROM mainspring.slots
 WHERE key = :key
 ORDER BY job_id
 LIMIT :limit;
+
+-- name: breakers
+WITH {clock}
+SELECT now AS now_at, key AS limit_key, breaker,
+       (SELECT count(*) FROM mainspring.jobs WHERE waits_for = limits.key) AS waiters,
+       (SELECT count(*) FROM mainspring.slots WHERE slots.key = limits.key) AS held
+FROM mainspring.limits, clock
+WHERE breaker IS NOT NULL AND (CAST(:key AS text) IS NULL OR key = :key)
+ORDER BY key;
 
 -- What nobody holds, nobody waits for, and nothing would change if it were made again.
 -- name: prune_limits

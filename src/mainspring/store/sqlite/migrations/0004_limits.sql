@@ -1,5 +1,6 @@
--- One row for each key that a limit has come to, with the numbers that the code gave to it last. `release_at` is set while
--- jobs wait: then somebody looks whether they may go on.
+-- One row for each key that a limit or a breaker has come to, with the numbers that the code gave to it last, or what has
+-- become of the breaker. `release_at` is set while jobs wait: then somebody looks whether they may go on. From `full_at` on, if
+-- nobody uses it, the row says no more than a new one would.
 CREATE TABLE mainspring_limits (
     key         TEXT PRIMARY KEY,
     concurrency INTEGER CHECK (concurrency > 0),
@@ -7,7 +8,8 @@ CREATE TABLE mainspring_limits (
     burst       INTEGER CHECK (burst > 0),
     full_at     INTEGER,
     release_at  INTEGER,
-    CHECK ((concurrency IS NULL) <> (gap IS NULL)),
+    breaker     TEXT,
+    CHECK ((concurrency IS NOT NULL) + (gap IS NOT NULL) + (breaker IS NOT NULL) = 1),
     CHECK ((gap IS NULL) = (burst IS NULL))
 ) STRICT, WITHOUT ROWID;
 

@@ -121,7 +121,8 @@ key IN (SELECT key FROM mainspring_idempotency WHERE look_at <= :now ORDER BY lo
 -- name: standing
 SELECT :now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
        (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held,
-       EXISTS (SELECT 1 FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiting
+       EXISTS (SELECT 1 FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiting,
+       breaker
 FROM mainspring_limits
 WHERE key IN (SELECT value FROM json_each(:keys))
 

@@ -8,9 +8,10 @@ SELECT key AS limit_key, concurrency, gap, burst
 FROM mainspring_limits
 WHERE key IN (SELECT value FROM json_each(:keys));
 
+-- What has become of a breaker stays.
 -- name: put_limits
-INSERT INTO mainspring_limits (key, concurrency, gap, burst)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
+INSERT INTO mainspring_limits (key, concurrency, gap, burst, breaker)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
 FROM json_each(:limits)
 WHERE TRUE
 ON CONFLICT (key) DO UPDATE
@@ -50,7 +51,9 @@ RETURNING queue;
 
 -- name: move_limits
 UPDATE mainspring_limits
-SET full_at = moved.value ->> 0, release_at = moved.value ->> 1
+SET full_at = moved.value ->> 0,
+    release_at = moved.value ->> 1,
+    breaker = coalesce(moved.value ->> 2, breaker)
 FROM json_each(:moved) AS moved
 WHERE mainspring_limits.key = moved.key;
 
@@ -74,6 +77,14 @@ FROM mainspring_slots
 WHERE key = :key
 ORDER BY job_id
 LIMIT :limit;
+
+-- name: breakers
+SELECT :now AS now_at, key AS limit_key, breaker,
+       (SELECT count(*) FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiters,
+       (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held
+FROM mainspring_limits
+WHERE breaker IS NOT NULL AND (:key IS NULL OR key = :key)
+ORDER BY key;
 
 -- What nobody holds, nobody waits for, and nothing would change if it were made again.
 -- name: prune_limits

@@ -1,0 +1,55 @@
+"""`mainspring breakers trip` and `reset`."""
+
+from __future__ import annotations
+
+import typer
+
+from mainspring.app import DEFAULT_URL
+from mainspring.cli.breakers.database import breakers_at
+from mainspring.cli.breakers.list import breaker_document, why
+from mainspring.cli.breakers.options import DEFAULT_LASTING, BreakerKey, Lasting
+from mainspring.cli.options import AsJson, Url
+from mainspring.cli.output import complain, say, say_json
+from mainspring.cli.pauses import By, Reason
+from mainspring.cli.times import span
+from mainspring.cli.values import length
+from mainspring.errors import did_you_mean
+from mainspring.model.breaker import Phase
+
+_MISSING = 1
+
+
+def trip(
+    key: BreakerKey,
+    lasting: Lasting = DEFAULT_LASTING,
+    reason: Reason = None,
+    by: By = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Let no job start under a breaker for a while. What runs goes on; afterwards probes go first."""
+    wanted = length(lasting, "--for")
+    with breakers_at(url) as breakers:
+        tripped = breakers.trip(key, lasting=wanted, reason=reason, by=by)
+    if as_json:
+        say_json(breaker_document(tripped))
+    else:
+        say(f"{key} is open for {span(wanted)}: {why(tripped)}")
+
+
+def reset(key: BreakerKey, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Close a breaker. Jobs that wait for it go on, one after the other at first."""
+    with breakers_at(url) as breakers:
+        was_open = breakers.reset(key)
+        after = breakers.get(key)
+        near = [] if was_open else [one.key for one in breakers.list() if one.phase is not Phase.CLOSED]
+    if as_json:
+        say_json({**breaker_document(after), "reset": was_open})
+    elif was_open:
+        rest = (
+            "" if after.phase is Phase.CLOSED else f", and {after.waiting + after.probes} jobs go on as probes succeed"
+        )
+        say(f"{key} is {after.phase}{rest}")
+    if not was_open:
+        complain(f"breaker {key!r} was not open{did_you_mean(key, near)}")
+        raise typer.Exit(_MISSING)
