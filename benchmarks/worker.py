@@ -27,7 +27,14 @@ from mainspring.store import open_store
 from mainspring.task_handle import TaskHandle
 
 GAP = 0.020
-KINDS = ("bare", "worker", "limited", "fair")
+KINDS = {
+    "bare": "bare SQL",
+    "noop": "worker",
+    "limited": "worker, each job with a limit",
+    "fair": "worker, each job with a limit and a fair key",
+    "guarded": "worker, each job under a breaker that is closed",
+}
+"""What drains jobs: bare SQL, or a worker to which they are jobs of the task of that name."""
 
 
 class Child:
@@ -65,7 +72,7 @@ class Child:
 
 def drain_rate(kind: str, url: str, jobs: int, processes: int) -> float:
     """Return how many jobs a second *processes* of *kind* finish, having started with *jobs* of them ready."""
-    fill(url, jobs, {"limited": "limited", "fair": "fair"}.get(kind, "noop"))
+    fill(url, jobs, "noop" if kind == "bare" else kind)
     children = [Child("bare" if kind == "bare" else "worker", url) for _ in range(processes)]
     time.sleep(1.0)  # all have imported what they need, and wait for the line
     begun = time.monotonic()
@@ -87,7 +94,7 @@ def fill(url: str, jobs: int, task: str) -> None:
     """Enqueue jobs, of ten tenants where the task has some."""
     app, _, _ = make_app(url)
     calls: list[tuple[tuple[int, ...], dict[str, int]]] = [
-        (() if task == "noop" else (number % 10,), {}) for number in range(jobs)
+        ((number % 10,) if task in ("limited", "fair") else (), {}) for number in range(jobs)
     ]
     TaskHandle[..., None](app.client, app.tasks.get(task)).enqueue_many(calls)
     app.close()
@@ -183,7 +190,7 @@ def measure(store: str, jobs: int, rounds: int) -> dict[str, object]:
     rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
     found: dict[str, object] = {"processes": processes}
     for number in range(rounds):
-        for kind in KINDS if number % 2 else reversed(KINDS):
+        for kind in KINDS if number % 2 else reversed(tuple(KINDS)):
             with (sqlite if store == "sqlite" else postgres)() as url:
                 rates[kind].append(drain_rate(kind, url, jobs, processes))
     found.update(rates)
@@ -202,27 +209,20 @@ def as_table(store: str, found: dict[str, object]) -> Table:
     table = Table(title=f"{store}, {found['processes']} worker process(es)")
     for column in ("what", "median", "spread"):
         table.add_column(column)
-    bare, worker, limited, fair = (found[name] for name in KINDS)
-    assert isinstance(bare, list)
-    assert isinstance(worker, list)
-    assert isinstance(limited, list)
-    assert isinstance(fair, list)
-    for name, rates in (
-        ("bare SQL, jobs/s", bare),
-        ("worker, jobs/s", worker),
-        ("worker, each job with a limit, jobs/s", limited),
-        ("worker, each job with a limit and a fair key, jobs/s", fair),
-        ("enqueue, jobs/s", found["enqueue"]),
-    ):
-        assert isinstance(rates, list)
-        table.add_row(name, f"{median(rates):,.0f}", f"{min(rates):,.0f}-{max(rates):,.0f}")
-    for name, ones, others in (
-        ("worker / bare", worker, bare),
-        ("limited / worker", limited, worker),
-        ("limited and fair / worker", fair, worker),
-    ):
-        ratios = [one / other for one, other in zip(ones, others, strict=True)]
-        table.add_row(name, f"{median(ones) / median(others):.0%}", f"{min(ratios):.0%}-{max(ratios):.0%}")
+    rates = {kind: found[kind] for kind in KINDS}
+    for name, ones in {**{KINDS[kind]: rates[kind] for kind in KINDS}, "enqueue": found["enqueue"]}.items():
+        assert isinstance(ones, list)
+        table.add_row(f"{name}, jobs/s", f"{median(ones):,.0f}", f"{min(ones):,.0f}-{max(ones):,.0f}")
+    for kind, other in (("noop", "bare"), ("limited", "noop"), ("fair", "noop"), ("guarded", "noop")):
+        ones, others = rates[kind], rates[other]
+        assert isinstance(ones, list)
+        assert isinstance(others, list)
+        ratios = [one / another for one, another in zip(ones, others, strict=True)]
+        table.add_row(
+            f"{KINDS[kind]} / {KINDS[other]}",
+            f"{median(ones) / median(others):.0%}",
+            f"{min(ratios):.0%}-{max(ratios):.0%}",
+        )
     for name, key in (
         ("bare INSERT + COMMIT, ms", "commit"),
         ("enqueue → start, in process, ms", "in process"),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mainspring import Limit, Mainspring
+from mainspring import Breaker, Limit, Mainspring
 
 if TYPE_CHECKING:
     from benchmarks.sides import Side
@@ -41,6 +41,11 @@ def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
 
     @app.task(fair="{tenant}", limits=[Limit("tenant:{tenant}", concurrency=1_000)])
     def fair(tenant: int) -> None:  # noqa: ARG001 - as above
+        nonlocal done
+        done += 1
+
+    @app.task(breaker=Breaker("downstream"))
+    def guarded() -> None:
         nonlocal done
         done += 1
 
