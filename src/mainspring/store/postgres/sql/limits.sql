@@ -37,7 +37,8 @@ INSERT INTO mainspring.slots (key, job_id)
 SELECT fields ->> 0, CAST(fields ->> 1 AS uuid)
 FROM jsonb_array_elements(CAST(:slots AS jsonb)) AS slot (fields);
 
--- Says how the limits stand then.
+-- Says how those stand then for which it matters: to count the slots of one that nobody waits for would take longer than
+-- to give them back.
 -- name: free
 WITH {clock},
 freed AS (
@@ -48,7 +49,7 @@ freed AS (
     )
     RETURNING key
 )
-{standing};
+{standing} AND (breaker IS NOT NULL OR EXISTS (SELECT FROM mainspring.jobs WHERE waits_for = limits.key));
 
 -- name: slots_of
 SELECT key AS limit_key, job_id

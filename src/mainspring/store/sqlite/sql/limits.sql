@@ -25,12 +25,15 @@ INSERT INTO mainspring_slots (key, job_id)
 SELECT value ->> 0, value ->> 1
 FROM json_each(:slots);
 
--- Says how the limits stand then.
+-- Says how those stand then for which it matters: to count the slots of one that nobody waits for would take longer than
+-- to give them back.
 -- name: free
 DELETE FROM mainspring_slots
 WHERE (job_id, key) IN (SELECT value ->> 1, value ->> 0 FROM json_each(:slots));
 
-{standing};
+{standing} AND (
+    breaker IS NOT NULL OR EXISTS (SELECT 1 FROM mainspring_jobs WHERE waits_for = mainspring_limits.key)
+);
 
 -- name: slots_of
 SELECT key AS limit_key, job_id
