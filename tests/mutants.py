@@ -30,6 +30,7 @@ WAKE, DEAD = "tests/conformance/test_wake.py", "tests/conformance/test_dead.py"
 TURNS = "tests/races/test_sqlite_turns.py"
 RACES, NETWORK = "tests/races/test_claim_races.py", "tests/faults/test_network.py"
 CRASHES = "tests/faults/test_crashes.py"
+LIMIT_RACES = "tests/races/test_limit_races.py"
 JOIN, KEYS, IDEMPOTENCY = (f"tests/conformance/test_{name}.py" for name in ("join", "keys", "idempotency"))
 CALLERS, ENQUEUE_RACES = "tests/app/test_callers.py", "tests/races/test_enqueue_races.py"
 JOURNAL, TRANSACTION = "tests/conformance/test_journal.py", "tests/conformance/test_transaction.py"
@@ -50,6 +51,118 @@ class Mutant:
 
 
 MUTANTS = [
+    Mutant(
+        "a settle whose reply was lost frees the slot of the next attempt",
+        "store/settle.py",
+        "if one.job_id in settled.now)",
+        "if one.job_id in settled.all)",
+        f"{NETWORK}::test_a_settle_whose_reply_is_lost_frees_no_slot_of_the_next_attempt",
+    ),
+    Mutant(
+        "an admission that was not answered holds for a job that another has",
+        "store/admit.py",
+        "before & {job.id for job, _ in ours}",
+        "before & running.keys()",
+        f"{NETWORK}::test_an_admission_whose_reply_is_lost_holds_while_its_job_is_ours[False",
+    ),
+    Mutant(
+        "an admission that was not answered is asked for again",
+        "store/admit.py",
+        "if tx.in_doubt else set()",
+        "if False else set()",
+        f"{NETWORK}::test_an_admission_whose_reply_is_lost_holds_while_its_job_is_ours[True",
+    ),
+    Mutant(
+        "a want of rate takes a slot that nobody gives back",
+        "store/admit.py",
+        "if want.key in holds and want.interval is None",
+        "if want.key in holds",
+        f"{LIMITS}::test_two_tasks_that_disagree_about_the_kind_of_a_limit_leave_no_slot_behind[sqlite",
+    ),
+    Mutant(
+        "to admit a job locks its schedule, after the limit",
+        "store/settle.py",
+        "if settlement.schedule and settlement.state.final]",
+        "if settlement.schedule]",
+        f"{LIMIT_RACES}::test_to_admit_and_to_settle_jobs_of_one_schedule_do_not_wait_for_each_other",
+    ),
+    Mutant(
+        "limits are locked in no order",
+        f"{POSTGRES}/limits.sql",
+        "WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))\nORDER BY key\n",
+        "WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))\nORDER BY key DESC\n",
+        f"{LIMIT_RACES}::test_wishes_that_are_granted_lock_limits_in_the_order_of_all",
+    ),
+    Mutant(
+        "SQLite lets a flood that waits for a limit have its turns",
+        f"{SQLITE}/fragments.sql",
+        "WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL",
+        "WHERE FALSE",
+        f"{FAIRNESS}::test_a_flood_that_waits_for_a_limit_has_not_had_its_turns[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL lets a flood that waits for a limit have its turns",
+        f"{POSTGRES}/fragments.sql",
+        "WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL",
+        "WHERE FALSE",
+        f"{FAIRNESS}::test_a_flood_that_waits_for_a_limit_has_not_had_its_turns[postgres",
+    ),
+    Mutant(
+        "PostgreSQL lets the first that is ready play no part in turns",
+        f"{POSTGRES}/fragments.sql",
+        "WHERE ahead.state = 'ready'",
+        "WHERE FALSE",
+        f"{FAIRNESS}::test_a_task_that_comes_new_begins_where_the_others_are[postgres",
+    ),
+    Mutant(
+        "SQLite begins the turns of a new task behind those of the others",
+        f"{SQLITE}/fragments.sql",
+        "    asked.furthest\n",
+        "    asked.reached\n",
+        f"{FAIRNESS}::test_a_task_that_comes_new_begins_where_the_others_are[sqlite",
+    ),
+    Mutant(
+        "PostgreSQL claims those of equal turn by where their rows lie",
+        f"{POSTGRES}/claim.sql",
+        "ORDER BY rank, id",
+        "ORDER BY rank",
+        f"{FAIRNESS}::test_those_of_equal_turn_go_by_age[postgres",
+    ),
+    Mutant(
+        "a job that is put off pays for each of its turns",
+        "store/keys.py",
+        "        give_back(tx, costs(left))\n",
+        "",
+        f"{FAIRNESS}::test_one_who_puts_his_job_off_again_and_again_pays_for_one_turn[sqlite",
+    ),
+    Mutant(
+        "a job keeps its turn among those of another priority",
+        "model/lifecycle.py",
+        "return msgspec.structs.replace(changed, state=SCHEDULED) if other_line else changed",
+        "return changed",
+        f"{FAIRNESS}::test_a_job_that_is_given_another_priority_joins_the_line_of_that[sqlite",
+    ),
+    Mutant(
+        "a claim is lost when nobody can note how far turns have got",
+        "store/turns.py",
+        "with suppress(StoreError):",
+        "with suppress():",
+        f"{FAIRNESS}::test_a_claim_outlives_that_nobody_can_note_how_far_it_got[sqlite",
+    ),
+    Mutant(
+        "one locked line holds up all who wait for their turn",
+        f"{POSTGRES}/turns.sql",
+        "ORDER BY queue, priority, task, fair\n    FOR UPDATE SKIP LOCKED",
+        "ORDER BY queue, priority, task, fair\n    FOR UPDATE",
+        f"{FAIRNESS}::test_a_line_that_somebody_has_locked_holds_up_no_other",
+    ),
+    Mutant(
+        "PostgreSQL keeps lines that lead nowhere",
+        f"{POSTGRES}/turns.sql",
+        "    LEFT JOIN mainspring.turns USING (queue, priority, task)\n    WHERE",
+        "    JOIN mainspring.turns USING (queue, priority, task)\n    WHERE",
+        f"{FAIRNESS}::test_lines_that_lead_nowhere_are_pruned[postgres",
+    ),
     Mutant(
         "SQLite forgets how far a line was",
         f"{SQLITE}/turns.sql",
@@ -122,15 +235,15 @@ MUTANTS = [
     ),
     Mutant(
         "nobody notes how far turns have got",
-        "store/claim.py",
-        "if any(row[-1] is not None for row in claimed):",
-        "if False:",
+        "store/turns.py",
+        "        if job.turn is not None:",
+        "        if False:",
         f"{FAIRNESS}::test_a_job_that_nobody_can_take_does_not_hold_turns_back[sqlite",
     ),
     Mutant(
         "what leaves its line unserved has cost it a turn",
         "store/settle.py",
-        "    give_back(tx, _left(settlements, settled))\n",
+        "    give_back(tx, _left(moved))\n",
         "",
         f"{FAIRNESS}::test_a_flood_that_never_had_its_turn_does_not_count[sqlite",
     ),
@@ -1134,8 +1247,8 @@ MUTANTS = [
     Mutant(
         "a stale settle frees the slot of the present holder",
         "store/settle.py",
-        "for one in settlements if one.job_id in settled for key",
-        "for one in settlements for key",
+        "(one for one in settlements if one.job_id in settled.now)",
+        "settlements",
         f"{LIMITS}::test_a_stale_settle_frees_no_slot_of_the_one_who_has_the_job_now[postgres",
     ),
     Mutant(

@@ -56,6 +56,18 @@ def test_no_more_start_than_the_limit_allows_and_the_rest_waits(store: SqlStore)
     assert claim(store) == []
 
 
+def test_two_tasks_that_disagree_about_the_kind_of_a_limit_leave_no_slot_behind(store: SqlStore) -> None:
+    slots, rate = Limit("k", concurrency=2).want({}), Limit("k", rate="100/s").want({})
+    store.enqueue(new_jobs(2))
+    one, other = store.claim(opened_session(store), "default", 2)
+    asking = [(one, [rate]), (replace(other, holds=("k",)), [slots])]
+
+    admitted = store.admit(asking)
+    succeed(store, *(job for job, _ in asking if job.id in admitted))
+
+    assert store.slot_holders("k") == []
+
+
 def test_a_settle_gives_its_slot_to_the_most_urgent_that_waits(store: SqlStore) -> None:
     first = new_jobs(2)
     store.enqueue(first)

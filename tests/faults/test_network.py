@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from mainspring.errors import StoreUnavailable
 from mainspring.model.breaker import Breaker
-from mainspring.model.job import IfTaken, JobState
+from mainspring.model.job import IfTaken, Job, JobState
 from mainspring.model.journal import LogLine, Progress, Reached
 from mainspring.model.lifecycle import settle
-from mainspring.model.limits import want_of
+from mainspring.model.limits import Limit, want_of
 from mainspring.model.outcome import Failed, Failure, Lost, Returned, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
@@ -519,6 +519,72 @@ def test_an_enqueue_with_an_idempotency_key_whose_reply_is_lost_stores_its_job_o
     assert remote.enqueue([job]) == [job.id]
 
     assert (stored(local, job.id).state, local.counts()) == (JobState.SUCCEEDED, {})
+
+
+ONE = [Limit("k", concurrency=1).want({})]
+
+
+def started(store: SqlStore, session: uuid.UUID) -> list[Job]:
+    """Claim jobs of which one may run at a time, and return those that may start."""
+    jobs = [replace(job, holds=("k",)) for job in store.claim(session, "default", 10)]
+    admitted = store.admit([(job, ONE) for job in jobs])
+    return [job for job in jobs if job.id in admitted]
+
+
+def before_the_next_try(store: SqlStore, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have *act* called while *store* waits to try again what got no reply."""
+    clock = store._db._clock  # type: ignore[attr-defined]
+    sleep = clock.sleep
+    acts = iter([act])
+
+    def sleep_after_acting(seconds: float) -> None:
+        next(acts, lambda: None)()
+        sleep(seconds)
+
+    monkeypatch.setattr(clock, "sleep", sleep_after_acting)
+
+
+def test_a_settle_whose_reply_is_lost_frees_no_slot_of_the_next_attempt(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local.enqueue(new_jobs(2))
+    session = opened_session(local, lease=timedelta(minutes=5))
+    (first,) = started(remote, opened_session(remote, lease=timedelta(minutes=5)))
+    again: list[Job] = []
+    before_the_next_try(remote, lambda: again.extend(started(local, session)), monkeypatch)
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    remote.settle([settle(first, Returned())])
+
+    assert [job.id for job in again] == [first.id]
+    assert local.slot_holders("k") == [first.id]
+    assert started(local, session) == []
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_an_admission_whose_reply_is_lost_holds_while_its_job_is_ours(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, monkeypatch: pytest.MonkeyPatch, ours: bool
+) -> None:
+    local.enqueue(new_jobs(1))
+    session, other = (opened_session(local, lease=timedelta(minutes=5)) for _ in range(2))
+    (known,) = started(local, session)  # so is the limit now
+    local.settle([settle(known, Succeeded("null"))])
+    local.enqueue(new_jobs(1))
+    (job,) = local.claim(session, "default", 1)
+    job = replace(job, holds=("k",))
+    theirs: list[Job] = []
+
+    def lose_it() -> None:
+        local.settle([settle(job, Returned())])
+        theirs.extend(started(local, other))
+
+    if not ours:
+        before_the_next_try(remote, lose_it, monkeypatch)
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.admit([(job, ONE)]) == ({job.id} if ours else set())
+    assert local.slot_holders("k") == [job.id]
+    assert [one.fence for one in theirs] == ([] if ours else [job.fence + 1])
 
 
 def test_behind_a_pooler_a_caller_enqueues_in_his_own_transaction(

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit
-from mainspring.model.outcome import Succeeded
+from mainspring.model.outcome import Snoozed, Succeeded
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
+from tests.support.databases import execute
 from tests.support.factories import claimed_job, new_jobs, opened_session, stored
 from tests.support.waiting import until, waiting_for_a_lock
 
@@ -80,6 +81,60 @@ def test_a_slot_that_is_taken_while_its_job_is_being_reaped_is_freed(postgres_ur
     assert worker.slot_holders("a") == worker.slot_holders("b") == []
     worker.close()
     reaper.close()
+
+
+def test_to_admit_and_to_settle_jobs_of_one_schedule_do_not_wait_for_each_other(postgres_url: str) -> None:
+    """Who settles locks the schedule, the job, the limit. Who admits has locked a job and the limit."""
+    one, other = open_store(postgres_url), open_store(postgres_url)
+    columns, values = "id, definition, origin, depends, created_at, changed_at", "'s', '{}', 'code', true, now(), now()"
+    execute(postgres_url, f"INSERT INTO mainspring.schedules ({columns}) VALUES ({values})")
+    session = opened_session(one, lease=timedelta(minutes=10))
+    one.enqueue(new_jobs(2, schedule="s"))
+    first, second = (replace(job, holds=("b",)) for job in one.claim(session, "default", 2))
+    single = replace(B, concurrency=1)
+    assert one.admit([(first, [single])])
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(postgres_url) as holder:
+        holder.execute("SELECT FROM mainspring.limits FOR UPDATE")
+        admission = pool.submit(other.admit, [(second, [single])])
+        until(lambda: _waiting(postgres_url) == 1)
+        settling = pool.submit(one.settle, [settle(first, Succeeded("null"))])
+        until(lambda: _waiting(postgres_url) == 2)
+        holder.rollback()
+        assert (admission.result(), settling.result()) == (set(), {first.id})
+
+    assert deadlocks(postgres_url) == 0
+    one.close()
+    other.close()
+
+
+def test_wishes_that_are_granted_lock_limits_in_the_order_of_all(postgres_url: str) -> None:
+    one, other = open_store(postgres_url), open_store(postgres_url)
+    session = opened_session(one, lease=timedelta(minutes=10))
+    one.enqueue(new_jobs(4))
+    jobs = [replace(job, holds=(key,)) for job, key in zip(one.claim(session, "default", 4), "abab", strict=True)]
+    for job, want in zip(jobs, [A, B, A, B], strict=True):
+        assert one.admit([(job, [want])])
+    one.cancel([jobs[1].id])
+    later = Snoozed(timedelta(hours=1))
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(postgres_url) as holder:
+        holder.execute("SELECT FROM mainspring.limits WHERE key = 'b' FOR UPDATE")
+        first = pool.submit(one.settle, [settle(job, later) for job in jobs[:2]])
+        until(lambda: _waiting(postgres_url) == 1)
+        second = pool.submit(other.settle, [settle(job, Succeeded("null")) for job in jobs[2:]])
+        until(lambda: _waiting(postgres_url) == 2)
+        holder.rollback()
+        assert len(first.result() | second.result()) == 4
+
+    assert deadlocks(postgres_url) == 0
+    assert (stored(one, jobs[1].id).state, one.slot_holders("b")) == (JobState.CANCELLED, [])
+    one.close()
+    other.close()
+
+
+def deadlocks(url: str) -> int:
+    """Return how many the server has met in this database, once it has counted them."""
+    execute(url, "SELECT pg_stat_force_next_flush()")
+    return int(execute(url, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")[0][0])
 
 
 def _waiting(url: str) -> int:

@@ -183,6 +183,8 @@ class Job(msgspec.Struct, frozen=True):
     holds: tuple[str, ...] = ()  # the limits of which it has a slot
     breaker: Want | None = None  # the one under which its worker runs it; not stored
 
+    turn: int | None = None  # by which it was claimed, if it takes turns; known to its worker only
+
     @property
     def line(self) -> Line | None:
         """Where it stands while it is ready, if it takes turns."""

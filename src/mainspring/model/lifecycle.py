@@ -221,7 +221,8 @@ def give_way(job: Job, new: NewJob, now: datetime) -> Job:
         return job
     changed = msgspec.structs.replace(job, payload=new.payload, priority=new.priority)
     if new.if_taken is IfTaken.REPLACE:
-        return changed
+        other_line = job.state is READY and job.line != changed.line
+        return msgspec.structs.replace(changed, state=SCHEDULED) if other_line else changed
     run_at = new.run_at or now + new.delay
     return msgspec.structs.replace(changed, run_at=run_at, state=_due(job, later=run_at > now))
 

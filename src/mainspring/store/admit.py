@@ -68,7 +68,14 @@ def _admit(tx: Runner, asking: Asking, wanted: Mapping[str, Want]) -> tuple[set[
     waiting = {limit for _, limit in answers if limit is not None}
     started = {job.id for job, limit in answers if limit is None}
     holds = {key for key, (_, gate) in limits.items() if gate.holds}
-    slots = [(want.key, job.id) for job, wants in left if job.id in started for want in wants if want.key in holds]
+    # Not for a want of rate, whatever another task has made of its key: nobody would ever give that slot back.
+    slots = [
+        (want.key, job.id)
+        for job, wants in left
+        if job.id in started
+        for want in wants
+        if want.key in holds and want.interval is None
+    ]
     if slots:
         tx.run("hold", slots=rows.document(slots))
     _, topics = apply(tx, [lifecycle.wait(job, limit) for job, limit in answers if limit is not None])
@@ -94,4 +101,4 @@ def _ours(tx: Runner, asking: Asking) -> tuple[Asking, set[UUID]]:
     running = {job_id: fence for job_id, state, fence in tx.run("lock_claimed", ids=ids) if state is JobState.RUNNING}
     before = {job_id for _, job_id in tx.run("slots_of", ids=ids)} if tx.in_doubt else set()
     ours = [(job, wants) for job, wants in asking if running.get(job.id) == job.fence]
-    return [(job, wants) for job, wants in ours if job.id not in before], before & running.keys()
+    return [(job, wants) for job, wants in ours if job.id not in before], before & {job.id for job, _ in ours}

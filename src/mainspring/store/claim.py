@@ -7,11 +7,11 @@ from datetime import timedelta
 from operator import itemgetter
 from uuid import UUID
 
+from mainspring.model.fairness import turn_of
 from mainspring.model.job import Job, JobState
 from mainspring.store import rows
 from mainspring.store.database import Database
 from mainspring.store.protocol import AHEAD
-from mainspring.store.turns import reach
 
 MOST = 10_000
 """Jobs in one claim, so that it stays far from its deadline; whoever wants more asks again."""
@@ -19,7 +19,7 @@ MOST = 10_000
 _MARGIN = timedelta(seconds=1)
 """What is ready and due later than anybody promotes was due before the clock was set back; it is not to wait again."""
 
-_rank = itemgetter(0)
+_place = itemgetter(0, 1)
 
 
 def charge(db: Database, job: Job) -> bool:
@@ -45,17 +45,16 @@ def claim(
         beyond=max(ahead, AHEAD) + _MARGIN,
     )
     # PostgreSQL promises no order for RETURNING.
-    claimed.sort(key=_rank)
-    if any(row[-1] is not None for row in claimed):
-        reach(db, queue, ((row[4], row[2], row[0]) for row in claimed if row[-1] is not None))
+    claimed.sort(key=_place)
     # The query leaves out what is known here, and what a job that has just been claimed can't have.
     return [
         Job(
             job_id, task, queue, payload, priority, JobState.RUNNING, run_at, created_at, key, attempt, losses, fence,
             session, started_at, None, reason, error, None, None, None, progress, schedule, tick, expires_at, fair,
+            None, None, (), None, None if fair is None else turn_of(rank),
         )
         for (
-            _, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
+            rank, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
             started_at, reason, error, progress, schedule, tick, expires_at, fair,
         ) in claimed
     ]  # fmt: skip

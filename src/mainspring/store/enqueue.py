@@ -32,11 +32,12 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN) -> list[UU
     _check_distinct(jobs)
     changed: Changed = {}
     keyed = any(job.key or job.idempotency_key for job in jobs)
-    # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job will
-    # stand in its line; and to keep the line locked until then would hold up all others who join it.
-    line_up = conn is OWN and not keyed and any(job.fair for job in jobs)
-    topics = {topic for job in jobs for topic in topics_of(job, has_turn=line_up)}
     pieces = chunks(jobs, _characters)
+    # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job will
+    # stand in its line; and to keep the line locked until then, or while a large batch is written, would hold up all
+    # others who join it.
+    line_up = conn is OWN and not keyed and len(pieces) == 1 and any(job.fair for job in jobs)
+    topics = {topic for job in jobs for topic in topics_of(job, has_turn=line_up)}
 
     def work(runner: Runner) -> dict[UUID, UUID]:
         if keyed:

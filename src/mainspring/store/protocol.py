@@ -130,6 +130,14 @@ class Claims(Protocol):
         """
         ...
 
+    def reach(self, started: Sequence[Job]) -> None:
+        """Note that turns have got as far as those of these jobs, which were claimed and are about to start.
+
+        Whoever joins a line begins there. What was claimed and has to wait for a limit has not had its turn. A note
+        that is lost does no harm.
+        """
+        ...
+
     def charge(self, job: Job) -> bool:
         """Count a loss of *job* in advance, because it has been lost before and is about to start.
 

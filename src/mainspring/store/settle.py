@@ -38,7 +38,7 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
         document = rows.endings(alike)
         if len(alike) <= MOST and len(document) <= MOST_CHARACTERS:
             # The common case, and one statement: no transaction to open and close around it.
-            return db.attempt(lambda runner: _finish(runner, ending, alike, document))
+            return db.attempt(lambda runner: _finish(runner, ending, alike, document).all)
     settled, topics = db.transact(lambda tx: apply(tx, settlements))
     db.wake(topics)
     return settled
@@ -49,34 +49,50 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     if schedules := _schedules(settlements):
         tx.run("lock_followed", ended=rows.ended(dict.fromkeys(schedules, False)))
     settlements, recorded = judge(tx, settlements)
-    settled: set[UUID] = set()
+    settled, topics, wished = _write(tx, settlements)
+    granted = _grant(tx, wished)
+    also, wakes, _ = _write(tx, granted)
+    # After all jobs, and all at once, because that is the order in which everybody locks. Of what an earlier try of
+    # this call has settled nothing is free: the job may have been claimed since, and the slot be its next attempt's.
+    moved = [*(one for one in settlements if one.job_id in settled.now), *granted]
+    topics |= wakes | free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)
+    give_back(tx, _left(moved))
+    return settled.all | also.all, topics
+
+
+class _Settled(NamedTuple):
+    """Which jobs were moved now, and which by an earlier try of the same call, whose reply was lost."""
+
+    now: set[UUID]
+    before: set[UUID]
+
+    @property
+    def all(self) -> set[UUID]:
+        return self.now | self.before
+
+
+def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set[str], list[Row]]:
+    """Write *settlements*; return which held, the topics to wake, and those of whose job something else is wished."""
+    settled = _Settled(set(), set())
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
             for piece in chunks(alike, _characters):
-                settled |= _finish(tx, ending, piece, rows.endings(piece))
-    topics = _follow(tx, settlements, settled)
-    settled, wakes = _settle_again(tx, settlements, settled)
-    slots = [(key, one.job_id) for one in settlements if one.job_id in settled for key in one.holds]
-    topics |= wakes | free(tx, slots, recorded)
-    give_back(tx, _left(settlements, settled))
-    return settled, topics
-
-
-def _settle_again(tx: Runner, settlements: Sequence[Settlement], settled: set[UUID]) -> tuple[set[UUID], set[str]]:
-    """Write those that do not end their job; return all that is settled by now, and the topics to wake."""
+                finished = _finish(tx, ending, piece, rows.endings(piece))
+                settled = _Settled(settled.now | finished.now, settled.before | finished.before)
+    topics = _follow(tx, settlements, settled.all)
     # A job that is given twice is settled once; the database would refuse its second attempt under the same fence.
     again = list({settlement.job_id: settlement for settlement in settlements if not settlement.state.final}.values())
     if not again:
-        return settled, set()
+        return settled, topics, []
     moved = [
         row
         for piece in chunks(again, _characters)
         for row in tx.run("settle_again", settlements=rows.settlements(piece))
     ]
     paused = {settlement.job_id for settlement in again if settlement.outcome == Paused.name}
-    topics = _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])
     topics |= {_topic(queue, state) for _, queue, state, _, _ in moved if state is not JobState.BLOCKED}
-    return settled | {row[0] for row in moved} | _settled_before(tx, again), topics
+    settled = _Settled(settled.now | {row[0] for row in moved}, settled.before | _settled_before(tx, again))
+    return settled, topics, [row for row in moved if row[3] is not None or row[0] in paused]
 
 
 def _matter(settlements: Sequence[Settlement]) -> bool:
@@ -84,17 +100,18 @@ def _matter(settlements: Sequence[Settlement]) -> bool:
     return any(settlement.schedule or settlement.holds for settlement in settlements)
 
 
-def _left(settlements: Sequence[Settlement], settled: set[UUID]) -> dict[Line, int]:
+def _left(moved: Sequence[Settlement]) -> dict[Line, int]:
     left: dict[Line, int] = {}
-    for settlement in settlements:
-        if settlement.leaves and settlement.job_id in settled:
+    for settlement in moved:
+        if settlement.leaves:
             line, paid = settlement.leaves
             left[line] = left.get(line, 0) + paid
     return left
 
 
 def _schedules(settlements: Sequence[Settlement]) -> list[str]:
-    return [settlement.schedule for settlement in settlements if settlement.schedule]
+    """Return the schedules that may wait for the end of these jobs. One that goes on is none of their business."""
+    return [settlement.schedule for settlement in settlements if settlement.schedule and settlement.state.final]
 
 
 def _follow(tx: Runner, settlements: Sequence[Settlement], ended: set[UUID]) -> set[str]:
@@ -129,12 +146,12 @@ def _topic(queue: str, state: JobState) -> str:
     return DUE if state in (JobState.SCHEDULED, JobState.RETRYING) else queue
 
 
-def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str) -> set[UUID]:
+def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str) -> _Settled:
     given = {settlement.job_id for settlement in alike}
     # The ids come back only when some were stale; to read 500 of them would take longer than to settle 100 jobs.
     ((settled, ids),) = runner.run("settle_done", settlements=document, expected=len(given), **ending._asdict())
     finished = given if settled == len(given) else rows.read_ids(ids)
-    return finished | _settled_before(runner, alike) if runner.in_doubt else finished
+    return _Settled(finished, _settled_before(runner, alike))
 
 
 def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:
@@ -155,13 +172,13 @@ def _characters(settlement: Settlement) -> int:
     return len(settlement.result or "") + (len(failure.message) + len(failure.traceback or "") if failure else 0)
 
 
-def _grant(tx: Runner, wished: list[Row]) -> set[str]:
-    """Grant wishes that came while their attempt ended, for no worker will hear of them any more.
+def _grant(tx: Runner, wished: list[Row]) -> list[Settlement]:
+    """Return how wishes are granted that came while their attempt ended, for no worker will hear of them any more.
 
-    One that paused without a wish to pause has been resumed meanwhile. Returns the topics to wake.
+    One that paused without a wish to pause has been resumed meanwhile.
     """
     if not wished:
-        return set()
+        return []
     asked = {job_id: (wish, reason) for job_id, _, _, wish, reason in wished}
     granted: list[Settlement] = []
     for _, *row in tx.run("lock_live", ids=rows.ids(asked)):
@@ -176,4 +193,4 @@ def _grant(tx: Runner, wished: list[Row]) -> set[str]:
                 answer = lifecycle.resume(job, now=job.run_at)  # it was due, for it ran
         if isinstance(answer, Settlement):
             granted.append(answer)
-    return apply(tx, granted)[1]
+    return granted

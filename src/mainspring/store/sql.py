@@ -36,6 +36,7 @@ from mainspring.store import (
     settle,
     sweep,
     transaction,
+    turns,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
 from mainspring.store.protocol import OWN, Expired, Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
@@ -59,6 +60,9 @@ class SqlStore:
         ahead: timedelta = timedelta(0),
     ) -> list[Job]:
         return claim.claim(self._db, session, queue, limit, tasks, ahead)
+
+    def reach(self, started: Sequence[Job]) -> None:
+        turns.reach(self._db, started)
 
     def charge(self, job: Job) -> bool:
         return claim.charge(self._db, job)

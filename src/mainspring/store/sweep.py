@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
-from mainspring.model.fairness import TURN
+from mainspring.model.fairness import FIRST, TURN
 from mainspring.model.job import Job
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
@@ -29,8 +29,9 @@ _LOCKED = timedelta(milliseconds=50)
 def promote(db: Database, limit: int, ahead: timedelta) -> Promoted:
     """See `protocol.Sweeps.promote`."""
     due = db.run("promote", limit=max(0, limit), ahead=ahead)
+    db.wake({queue for queue, job_id in due if job_id is None})
     line_up(db, [job_id for _, job_id in due if job_id is not None], ahead)
-    db.wake({queue for queue, _ in due})
+    db.wake({queue for queue, job_id in due if job_id is not None})
     return Promoted(count=len(due), next_due=next_look(db.read("next_due"), ahead, found=bool(due)))
 
 
@@ -124,7 +125,7 @@ def prune(db: Database, age: timedelta) -> int:
     _prune(db, "prune_logs", age=age)
     _prune(db, "prune_ticks", age=age)
     _prune(db, "prune_limits", age=age)
-    _prune(db, "prune_lines", turn=TURN)
+    _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
     return pruned
 

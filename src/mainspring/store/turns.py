@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
-from mainspring.model.fairness import FIRST, Line, costs, turn_of, turns
-from mainspring.model.job import NewJob
+from mainspring.errors import StoreError
+from mainspring.model.fairness import FIRST, Line, costs, turns
+from mainspring.model.job import Job, NewJob
 from mainspring.store import rows
 from mainspring.store.database import Database, Runner
 
@@ -31,8 +33,12 @@ def line_up(db: Database, ids: Collection[UUID], ahead: timedelta) -> None:
 
 def _line_up(tx: Runner, ids: Collection[UUID], ahead: timedelta) -> None:
     found = tx.run("lock_turnless", ids=rows.ids(ids), ahead=ahead)
-    if found:
-        given = _take(tx, [(job_id, Line(*line), weight) for job_id, *line, weight in found])
+    standing = [(job_id, Line(*line), weight) for job_id, *line, weight in found]
+    # Somebody who joins a line himself, and is slow to commit, must hold up nobody but the line.
+    lines = rows.lines(costs((line, weight) for _, line, weight in standing))
+    busy = {Line(*line) for line in tx.run("lock_lines", lines=lines)} if standing else set()
+    given = _take(tx, [one for one in standing if one[1] not in busy])
+    if given:
         tx.run("line_up", turns=rows.turns(given))
 
 
@@ -50,15 +56,13 @@ def give_back(tx: Runner, left: Mapping[Line, int]) -> None:
         tx.run("give_turns_back", lines=rows.lines(left))
 
 
-def reach(db: Database, queue: str, claimed: Iterable[tuple[int, str, int]]) -> None:
-    """Note how far turns have got, by priority, task and rank of what was just *claimed* from *queue*.
-
-    Not in the claim itself, which is the same for all jobs. If this is lost, the next one says as much.
-    """
-    reached: dict[tuple[int, str], int] = {}
-    for priority, task, rank in claimed:
-        turn = turn_of(rank)
-        if turn is not None:
-            reached[priority, task] = max(turn, reached.get((priority, task), turn))
+def reach(db: Database, started: Iterable[Job]) -> None:
+    """See `protocol.Claims.reach`."""
+    reached: dict[tuple[str, int, str], int] = {}
+    for job in started:
+        if job.turn is not None:
+            line = job.queue, job.priority, job.task
+            reached[line] = max(job.turn, reached.get(line, job.turn))
     if reached:
-        db.run("reach", queue=queue, reached=rows.document((*line, turn) for line, turn in sorted(reached.items())))
+        with suppress(StoreError):  # the next one says as much; and the jobs that are about to start must not be lost
+            db.run("reach", reached=rows.document((*line, turn) for line, turn in sorted(reached.items())))

@@ -119,6 +119,8 @@ class Claimer:
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
         taken = self._admit(taken)
+        if any(held.job.turn is not None for held in taken):
+            self._store.reach([held.job for held in taken])
         if self._session.alive and self._session.id == session and not self.loop.ending:
             self._start(self._early.keep(taken))
         else:

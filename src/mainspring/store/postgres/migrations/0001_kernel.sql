@@ -50,12 +50,14 @@ CREATE TABLE mainspring.jobs (
     vacuum_truncate = off
 );
 
-CREATE INDEX jobs_ready ON mainspring.jobs (queue, rank) WHERE state = 'ready';
+-- Those of equal rank go by age: where turns are taken, many are equal, and old ones must not be overtaken for ever.
+CREATE INDEX jobs_ready ON mainspring.jobs (queue, rank, id) WHERE state = 'ready';
+CREATE INDEX jobs_held_back ON mainspring.jobs (queue, rank) WHERE state = 'blocked' AND fair IS NOT NULL;
 CREATE INDEX jobs_due ON mainspring.jobs (run_at) WHERE state IN ('scheduled', 'retrying');
 CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
-CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
+CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL AND state <> 'running';
 
 -- Finished jobs, one partition a day of finishing: retention drops a partition instead of deleting rows.

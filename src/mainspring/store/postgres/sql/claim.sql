@@ -25,7 +25,7 @@ picked AS MATERIALIZED (
                WHEN task IN (SELECT name FROM mainspring.pauses WHERE kind = 'task') THEN 0
                WHEN CAST(:tasks AS json) IS NULL THEN 1
                WHEN task IN (SELECT json_array_elements_text(CAST(:tasks AS json))) THEN 1 ELSE 0 END <> 0
-    ORDER BY rank
+    ORDER BY rank, id
     LIMIT (SELECT CAST(:limit AS bigint))
     FOR UPDATE SKIP LOCKED
 )

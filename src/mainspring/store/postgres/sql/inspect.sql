@@ -67,7 +67,8 @@ FROM (
     FROM mainspring.jobs
     WHERE state = 'ready'
       AND queue = (SELECT queue FROM mainspring.jobs WHERE id = :job_id AND state = 'ready')
-      AND rank < (SELECT rank FROM mainspring.jobs WHERE id = :job_id AND state = 'ready')
+      AND rank <= (SELECT rank FROM mainspring.jobs WHERE id = :job_id AND state = 'ready')
+      AND (rank < (SELECT rank FROM mainspring.jobs WHERE id = :job_id AND state = 'ready') OR id < :job_id)
       AND (expires_at IS NULL OR expires_at > (SELECT now FROM clock))
       AND (CAST(:tasks AS json) IS NULL OR task IN (SELECT json_array_elements_text(CAST(:tasks AS json))))
       AND task NOT IN (SELECT name FROM mainspring.pauses WHERE kind = 'task')
@@ -81,7 +82,8 @@ FROM (
     SELECT 1
     FROM mainspring.jobs
     WHERE waits_for = (SELECT waits_for FROM mainspring.jobs WHERE id = :job_id)
-      AND rank < (SELECT rank FROM mainspring.jobs WHERE id = :job_id)
+      AND rank <= (SELECT rank FROM mainspring.jobs WHERE id = :job_id)
+      AND (rank < (SELECT rank FROM mainspring.jobs WHERE id = :job_id) OR id < :job_id)
     LIMIT :most
 ) AS others;
 

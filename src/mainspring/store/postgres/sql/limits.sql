@@ -64,7 +64,7 @@ WHERE id = ANY (ARRAY(
     SELECT id
     FROM mainspring.jobs
     WHERE waits_for = :key
-    ORDER BY rank
+    ORDER BY rank, id
     LIMIT (SELECT CAST(:room AS bigint))
     FOR UPDATE SKIP LOCKED
 ))

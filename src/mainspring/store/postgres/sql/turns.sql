@@ -2,7 +2,8 @@
 -- enqueue for the same ones do not wait for each other in a circle. Whoever has jobs locked as well locks those first.
 -- name: take_turns
 WITH asked AS MATERIALIZED (
-    SELECT line.queue, line.priority, line.task, line.fair, line.cost, coalesce(turns.reached, :first) AS reached
+    SELECT line.queue, line.priority, line.task, line.fair, line.cost, coalesce(turns.reached, :first) AS reached,
+           {furthest} AS furthest
     FROM (
         SELECT fields ->> 0 AS queue, CAST(fields ->> 1 AS smallint) AS priority, fields ->> 2 AS task,
                fields ->> 3 AS fair, CAST(fields ->> 4 AS bigint) AS cost
@@ -17,6 +18,26 @@ ORDER BY queue, priority, task, fair
 ON CONFLICT (queue, priority, task, fair) DO UPDATE
 SET next = greatest(excluded.next, line.next + excluded.cost), cost = excluded.cost
 RETURNING queue, priority, task, fair, next;
+
+-- Locks lines, and names those that somebody else has locked.
+-- name: lock_lines
+WITH asked AS MATERIALIZED (
+    SELECT fields ->> 0 AS queue, CAST(fields ->> 1 AS smallint) AS priority, fields ->> 2 AS task, fields ->> 3 AS fair
+    FROM jsonb_array_elements(CAST(:lines AS jsonb)) AS given (fields)
+),
+locked AS MATERIALIZED (
+    SELECT queue, priority, task, fair
+    FROM mainspring.lines
+    WHERE (queue, priority, task, fair) IN (SELECT queue, priority, task, fair FROM asked)
+    ORDER BY queue, priority, task, fair
+    FOR UPDATE SKIP LOCKED
+)
+SELECT queue, priority, task, fair
+FROM mainspring.lines
+WHERE (queue, priority, task, fair) IN (SELECT queue, priority, task, fair FROM asked)
+EXCEPT
+SELECT queue, priority, task, fair
+FROM locked;
 
 -- What a job paid that leaves its line before its turn.
 -- name: give_turns_back
@@ -62,26 +83,28 @@ WITH quick AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true)
 )
 INSERT INTO mainspring.turns AS line (queue, priority, task, reached)
-SELECT :queue, CAST(fields ->> 0 AS smallint), fields ->> 1, CAST(fields ->> 2 AS bigint)
+SELECT fields ->> 0, CAST(fields ->> 1 AS smallint), fields ->> 2, CAST(fields ->> 3 AS bigint)
 FROM quick, jsonb_array_elements(CAST(:reached AS jsonb)) AS given (fields)
-ORDER BY fields ->> 0, fields ->> 1
+ORDER BY 1, 2, 3
 ON CONFLICT (queue, priority, task) DO UPDATE
 SET reached = excluded.reached
 WHERE line.reached < excluded.reached;
 
 -- A line that has fallen behind says no more than none at all; and while nobody stands in any, nor does one that has had
--- its turn.
+-- its turn. Where a queue ages its jobs, lines mean nothing.
 -- name: prune_lines
 WITH idle AS MATERIALIZED (
     SELECT line.queue, line.priority, line.task, line.fair
     FROM mainspring.lines AS line
-    JOIN mainspring.turns USING (queue, priority, task)
-    WHERE line.next <= turns.reached OR (
-        line.next <= turns.reached + :turn
+    LEFT JOIN mainspring.turns USING (queue, priority, task)
+    WHERE line.next <= coalesce(turns.reached, {furthest})
+       OR EXISTS (SELECT FROM mainspring.queues WHERE name = line.queue AND ageing IS NOT NULL)
+       OR (
+        line.next <= coalesce(turns.reached, {furthest}) + :turn
         AND NOT EXISTS (
             SELECT FROM mainspring.jobs
             WHERE state = 'ready' AND queue = line.queue
-              AND rank >= (CAST(101 - line.priority AS bigint) << 53) + turns.reached
+              AND rank >= (CAST(101 - line.priority AS bigint) << 53) + coalesce(turns.reached, :first)
               AND rank < CAST(102 - line.priority AS bigint) << 53
         )
     )

@@ -46,6 +46,7 @@ CREATE TABLE mainspring_jobs (
 ) STRICT;
 
 CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state = 'ready';
+CREATE INDEX mainspring_jobs_held_back ON mainspring_jobs (queue, rank) WHERE state = 'blocked' AND fair IS NOT NULL;
 CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at) WHERE state IN ('scheduled', 'retrying');
 CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;

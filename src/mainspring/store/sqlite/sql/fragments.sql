@@ -25,7 +25,7 @@ WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at 
       SELECT 1 FROM mainspring_sessions
       WHERE id = :session AND lease_until > :steady AND lease_until <= :steady + lease
   )
-ORDER BY rank
+ORDER BY rank, rowid
 LIMIT :limit
 
 -- name: due_now
@@ -126,18 +126,41 @@ SELECT :now AS now_at, key AS limit_key, concurrency, gap, burst, full_at,
 FROM mainspring_limits
 WHERE key IN (SELECT value FROM json_each(:keys))
 
--- Where turns have got to, for a line: to the last that was claimed of its task, and on to the first that is ready
--- from there, whatever its task. What is ready and further back could not be claimed when its turn came.
+-- Where turns have got to, for a line: to the last of its task that has started, and on to the first from there that waits,
+-- whatever its task, for a worker or for a limit. If nobody waits, all are level with the one who has got furthest. What
+-- waits further back could not be claimed when its turn came.
 -- name: front
 coalesce(
     (
-        SELECT ahead.rank - ((101 - asked.priority) << 53)
-        FROM mainspring_jobs AS ahead
-        WHERE ahead.state = 'ready' AND ahead.queue = asked.queue
-          AND ahead.rank >= ((101 - asked.priority) << 53) + asked.reached
-          AND ahead.rank < (102 - asked.priority) << 53
-        ORDER BY ahead.rank
-        LIMIT 1
+        SELECT min(rank) - ((101 - asked.priority) << 53)
+        FROM (
+            SELECT * FROM (
+                SELECT ahead.rank
+                FROM mainspring_jobs AS ahead
+                WHERE ahead.state = 'ready' AND ahead.queue = asked.queue
+                  AND ahead.rank >= ((101 - asked.priority) << 53) + asked.reached
+                  AND ahead.rank < (102 - asked.priority) << 53
+                ORDER BY ahead.rank
+                LIMIT 1
+            ) AS first
+            UNION ALL
+            SELECT * FROM (
+                SELECT ahead.rank
+                FROM mainspring_jobs AS ahead
+                WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL AND ahead.queue = asked.queue
+                  AND ahead.rank >= ((101 - asked.priority) << 53) + asked.reached
+                  AND ahead.rank < (102 - asked.priority) << 53
+                ORDER BY ahead.rank
+                LIMIT 1
+            ) AS waiting
+        ) AS ones
     ),
-    asked.reached
+    asked.furthest
+)
+
+-- name: furthest
+coalesce(
+    (SELECT max(every.reached) FROM mainspring_turns AS every
+     WHERE every.queue = line.queue AND every.priority = line.priority),
+    :first
 )

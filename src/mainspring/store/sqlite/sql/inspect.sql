@@ -66,7 +66,8 @@ FROM (
     FROM mainspring_jobs
     WHERE state = 'ready'
       AND queue = (SELECT queue FROM mainspring_jobs WHERE id = :job_id AND state = 'ready')
-      AND rank < (SELECT rank FROM mainspring_jobs WHERE id = :job_id AND state = 'ready')
+      AND rank <= (SELECT rank FROM mainspring_jobs WHERE id = :job_id AND state = 'ready')
+      AND (rank < (SELECT rank FROM mainspring_jobs WHERE id = :job_id AND state = 'ready') OR rowid < (SELECT rowid FROM mainspring_jobs WHERE id = :job_id))
       AND (expires_at IS NULL OR expires_at > :now)
       AND (:tasks IS NULL OR task IN (SELECT value FROM json_each(:tasks)))
       AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')
@@ -80,7 +81,8 @@ FROM (
     SELECT 1
     FROM mainspring_jobs
     WHERE waits_for = (SELECT waits_for FROM mainspring_jobs WHERE id = :job_id)
-      AND rank < (SELECT rank FROM mainspring_jobs WHERE id = :job_id)
+      AND rank <= (SELECT rank FROM mainspring_jobs WHERE id = :job_id)
+      AND (rank < (SELECT rank FROM mainspring_jobs WHERE id = :job_id) OR rowid < (SELECT rowid FROM mainspring_jobs WHERE id = :job_id))
     LIMIT :most
 ) AS others;
 

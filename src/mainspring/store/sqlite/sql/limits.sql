@@ -47,7 +47,7 @@ WHERE rowid IN (
     SELECT rowid
     FROM mainspring_jobs
     WHERE waits_for = :key
-    ORDER BY rank
+    ORDER BY rank, rowid
     LIMIT :room
 )
 RETURNING queue;

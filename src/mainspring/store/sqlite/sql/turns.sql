@@ -3,7 +3,8 @@
 INSERT INTO mainspring_lines (queue, priority, task, fair, next, cost)
 SELECT queue, priority, task, fair, {front} + cost, cost
 FROM (
-    SELECT line.queue, line.priority, line.task, line.fair, line.cost, coalesce(turns.reached, :first) AS reached
+    SELECT line.queue, line.priority, line.task, line.fair, line.cost, coalesce(turns.reached, :first) AS reached,
+           {furthest} AS furthest
     FROM (
         SELECT value ->> 0 AS queue, value ->> 1 AS priority, value ->> 2 AS task, value ->> 3 AS fair,
                value ->> 4 AS cost
@@ -15,6 +16,12 @@ WHERE TRUE
 ON CONFLICT (queue, priority, task, fair) DO UPDATE
 SET next = max(excluded.next, next + excluded.cost), cost = excluded.cost
 RETURNING queue, priority, task, fair, next;
+
+-- Differs from PostgreSQL: there is one writer at a time, so nobody else has locked any.
+-- name: lock_lines
+SELECT queue, priority, task, fair
+FROM mainspring_lines
+WHERE :lines IS NULL;
 
 -- What a job paid that leaves its line before its turn.
 -- name: give_turns_back
@@ -45,7 +52,7 @@ WHERE mainspring_jobs.id = placed.job_id;
 
 -- name: reach
 INSERT INTO mainspring_turns (queue, priority, task, reached)
-SELECT :queue, value ->> 0, value ->> 1, value ->> 2
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
 FROM json_each(:reached)
 WHERE TRUE
 ON CONFLICT (queue, priority, task) DO UPDATE
@@ -53,19 +60,21 @@ SET reached = excluded.reached
 WHERE reached < excluded.reached;
 
 -- A line that has fallen behind says no more than none at all; and while nobody stands in any, nor does one that has had
--- its turn.
+-- its turn. Where a queue ages its jobs, lines mean nothing.
 -- name: prune_lines
 DELETE FROM mainspring_lines
 WHERE (queue, priority, task, fair) IN (
     SELECT line.queue, line.priority, line.task, line.fair
     FROM mainspring_lines AS line
-    JOIN mainspring_turns AS turns USING (queue, priority, task)
-    WHERE line.next <= turns.reached OR (
-        line.next <= turns.reached + :turn
+    LEFT JOIN mainspring_turns AS turns USING (queue, priority, task)
+    WHERE line.next <= coalesce(turns.reached, {furthest})
+       OR EXISTS (SELECT 1 FROM mainspring_queues WHERE name = line.queue AND ageing IS NOT NULL)
+       OR (
+        line.next <= coalesce(turns.reached, {furthest}) + :turn
         AND NOT EXISTS (
             SELECT 1 FROM mainspring_jobs AS ahead
             WHERE ahead.state = 'ready' AND ahead.queue = line.queue
-              AND ahead.rank >= ((101 - line.priority) << 53) + turns.reached
+              AND ahead.rank >= ((101 - line.priority) << 53) + coalesce(turns.reached, :first)
               AND ahead.rank < (102 - line.priority) << 53
         )
     )
