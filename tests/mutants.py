@@ -112,7 +112,7 @@ MUTANTS = [
         f"{POSTGRES}/fragments.sql",
         "WHERE ahead.state = 'ready'",
         "WHERE FALSE",
-        f"{FAIRNESS}::test_a_task_that_comes_new_begins_where_the_others_are[postgres",
+        f"{FAIRNESS}::test_what_another_kind_of_worker_takes_ahead_of_a_flood_does_not_move_newcomers_behind_it[postgres",
     ),
     Mutant(
         "SQLite begins the turns of a new task behind those of the others",
@@ -120,13 +120,6 @@ MUTANTS = [
         "    asked.furthest\n",
         "    asked.reached\n",
         f"{FAIRNESS}::test_a_task_that_comes_new_begins_where_the_others_are[sqlite",
-    ),
-    Mutant(
-        "PostgreSQL claims those of equal turn by where their rows lie",
-        f"{POSTGRES}/claim.sql",
-        "ORDER BY rank, id",
-        "ORDER BY rank",
-        f"{FAIRNESS}::test_those_of_equal_turn_go_by_age[postgres",
     ),
     Mutant(
         "a job that is put off pays for each of its turns",
