@@ -1226,8 +1226,8 @@ MUTANTS = [
     Mutant(
         "a slot is never given back",
         "store/settle.py",
-        "    return settled, topics | wakes | free(tx, slots, recorded)\n",
-        "    return settled, topics | wakes\n",
+        "    topics |= wakes | free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)\n",
+        "    topics |= wakes\n",
         f"{LIMITS}::test_whatever_ends_an_attempt_gives_its_slots_back[sqlite",
     ),
     Mutant(
