@@ -1371,6 +1371,13 @@ MUTANTS = [
         f"{BREAKERS}::test_those_that_fail_once_it_is_open_are_spared[postgres",
     ),
     Mutant(
+        "a spared attempt is taken for stale after a lost reply",
+        "store/breakers.py",
+        "lifecycle.spare(one) if (one.job_id, one.fence) in spared else one",
+        "one",
+        f"{NETWORK}::test_a_settle_whose_reply_is_lost_counts_once_for_its_breaker_and_is_not_taken_for_stale",
+    ),
+    Mutant(
         "what is never retried opens a breaker",
         "model/lifecycle.py",
         "worked = False if retryable else None",

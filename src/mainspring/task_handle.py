@@ -18,6 +18,7 @@ from mainspring.model.job import IDEMPOTENCY_TTL, IfTaken, NewJob, if_taken_of, 
 from mainspring.model.limits import Limit
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
+from mainspring.model.text import shortened
 from mainspring.store.protocol import OWN
 
 P = ParamSpec("P")
@@ -93,7 +94,7 @@ class TaskHandle(Generic[P, R]):
 
     def enqueue_many(self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]) -> list[JobHandle[R]]:
         """Enqueue a job for each pair of arguments by position and by name, all or none."""
-        return self._enqueue([self.task.encode(*args, **kwargs) for args, kwargs in calls])
+        return self._enqueue([self.task.encode(*args, **kwargs) for args, kwargs in map(_checked, calls)])
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Do as `enqueue` does, for callers that must not block their loop."""
@@ -154,6 +155,17 @@ class TaskHandle(Generic[P, R]):
         if "idempotency_key" not in self._wishes:
             raise InvalidValue("expected an idempotency_key with idempotency_ttl, got none")
         return duration(self._wishes["idempotency_ttl"], "idempotency_ttl")
+
+
+def _checked(call: object) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return *call* if it is a pair of arguments by position and by name: a lone argument would be taken apart."""
+    match call:
+        case [Sequence() as args, Mapping() as kwargs] if not isinstance(args, str | bytes):
+            return args, kwargs
+    raise InvalidValue(
+        "expected pairs of arguments by position and by name, such as ((1,), {'tenant': 'acme'}), "
+        f"got: {shortened(call)}"
+    )
 
 
 def _none(_: str) -> None:

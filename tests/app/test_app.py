@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -129,6 +130,17 @@ def test_a_call_that_could_not_work_is_refused_at_once_and_nothing_is_stored(
         app.enqueue("greet", args, kwargs)
     with pytest.raises(InvalidPayload, match=why):
         task.enqueue_many([(["Ada"], {}), (args, kwargs)])
+
+    assert app.jobs() == []
+
+
+@pytest.mark.parametrize("wrong", [1, "ab", ("ab", {}), ((1,),), ((1,), [2]), ((1,), {}, {}), {"name": "Ada"}, None])
+def test_calls_that_are_no_pairs_are_refused_and_nothing_is_stored(app: Mainspring, wrong: Any) -> None:
+    task = app.task(greet)
+    says = f"such as ((1,), {{'tenant': 'acme'}}), got: {wrong!r}"
+
+    with pytest.raises(InvalidValue, match=f"^expected pairs of arguments by position and by name, {re.escape(says)}$"):
+        task.enqueue_many([(["Ada"], {}), wrong])
 
     assert app.jobs() == []
 

@@ -62,3 +62,11 @@ def test_what_makes_no_sense_is_refused(jobs: Jobs) -> None:
         done = in_process("breakers", *wrong)
         assert (done.returncode, done.stderr.startswith("error: expected ")) == (2, True)
     assert jobs.store.breakers() == []
+
+
+def test_a_trip_that_would_not_last_is_refused_in_the_words_that_were_typed(jobs: Jobs) -> None:
+    done = in_process("breakers", "trip", "smtp", "--for", "0s")
+
+    assert " ".join(done.stderr.split()) == (
+        "error: expected --for to be longer than 0, got: '0s'; to close a breaker, use `mainspring breakers reset`"
+    )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from pathlib import Path
 
 from mainspring import Mainspring
 from mainspring.service import person
 from tests.cli.databases import migrated
 from tests.cli.jobs import Jobs, jobs_in
 from tests.cli.program import in_process, mainspring
+from tests.cli.projects import write
 
 
 def test_queues_are_listed_with_what_waits_and_who_paused_them(url: str) -> None:
@@ -81,6 +83,18 @@ def test_tasks_are_paused_listed_and_resumed(jobs: Jobs) -> None:
     assert in_process("tasks", "resume", "greet").stdout == "greet goes on\n"
 
 
+def test_a_task_that_the_app_does_not_have_is_refused_before_anything_is_done(jobs: Jobs, folder: Path) -> None:
+    write(folder / "shop.py")
+
+    done = in_process("tasks", "pause", "greet", "gret", "--app", "shop")
+
+    assert (done.returncode, done.stderr) == (2, "error: no task is named 'gret', did you mean 'greet'?\n")
+    assert jobs.store.pauses() == []
+    assert in_process("tasks", "pause", "greet", "--app", "shop").returncode == 0
+    assert in_process("tasks", "--app", "shop").stdout.splitlines()[1].split()[0] == "greet"
+    assert in_process("tasks", "resume", "greet", "--app", "shop").stdout == "greet goes on\n"
+
+
 def test_ageing_is_set_shown_and_switched_off(jobs: Jobs) -> None:
     assert in_process("queues", "set", "mail", "--ageing", "10m").stdout == (
         "mail: a point of priority is worth 10m of waiting\n"
@@ -92,6 +106,10 @@ def test_ageing_is_set_shown_and_switched_off(jobs: Jobs) -> None:
 
 
 def test_an_ageing_that_makes_no_sense_is_refused(jobs: Jobs) -> None:
-    for wrong in ("soon", "0s", "10ms"):
+    for wrong in ("soon", "0", "10ms"):
         done = in_process("queues", "set", "mail", "--ageing", wrong)
-        assert (done.returncode, done.stderr.startswith("error: expected ")) == (2, True)
+        assert (done.returncode, " ".join(done.stderr.split())) == (
+            2,
+            "error: expected --ageing to be a length of time like 10m, of 1s or longer, or off for strict priority, "
+            f"got: {wrong!r}",
+        )

@@ -54,6 +54,21 @@ def test_a_job_that_nothing_keeps_from_running_says_so(url: str) -> None:
     assert in_process("why", str(running.id), "--url", url).stdout == "It is running.\n"
 
 
+def test_a_running_job_that_was_asked_to_stop_says_so(url: str) -> None:
+    with jobs_in(url) as jobs:
+        paused, cancelled = jobs.run(), jobs.run(queue="mail")
+        jobs.store.pause([paused.id], "lunch")
+        jobs.store.cancel([cancelled.id])
+
+    assert " ".join(in_process("why", str(paused.id), "--url", url).stdout.split()) == (
+        "It was asked to pause (lunch): it stands still, or stops as soon as its handler looks. "
+        f"Let it go on with `mainspring jobs resume {paused.id}`."
+    )
+    assert in_process("why", str(cancelled.id), "--url", url).stdout == (
+        "It was asked to cancel, and ends as soon as its handler looks.\n"
+    )
+
+
 def test_a_job_that_has_finished_says_so(url: str) -> None:
     with jobs_in(url) as jobs:
         job = jobs.add(task="send")

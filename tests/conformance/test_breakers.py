@@ -137,8 +137,8 @@ def test_those_that_fail_once_it_is_open_are_spared(store: SqlStore) -> None:
     assert [stored(store, job.id).state for job in started] == [JobState.RETRYING] * 2 + [JobState.BLOCKED] * 2
     assert [stored(store, job.id).attempt for job in (first, second, late)] == [1, 1, 0]
     assert stored(store, late.id).failure == DOWN.failure
-    assert [(attempt.number, attempt.outcome) for attempt in store.attempts(late.id)] == [(1, "failed")]
-    assert [attempt.outcome for attempt in store.attempts(started[3].id)] == ["timed_out"]
+    assert [(attempt.number, attempt.outcome) for attempt in store.attempts(late.id)] == [(1, "spared")]
+    assert [attempt.outcome for attempt in store.attempts(started[3].id)] == ["spared"]
 
 
 def _started(store: SqlStore, count: int) -> list[Job]:

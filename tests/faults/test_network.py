@@ -156,7 +156,7 @@ def test_a_settle_whose_reply_is_lost_counts_once_for_its_breaker_and_is_not_tak
     assert remote.settle([settle(late, failed)]) == {late.id}  # it has no attempt left, and is spared
 
     assert (stored(local, late.id).state, stored(local, late.id).attempt) == (JobState.BLOCKED, 0)
-    assert [attempt.outcome for attempt in local.attempts(late.id)] == ["failed"]
+    assert [attempt.outcome for attempt in local.attempts(late.id)] == ["spared"]
 
 
 def test_a_record_whose_reply_is_lost_keeps_each_line_once(

@@ -22,7 +22,7 @@ def test_the_example_passes_as_it_stands(tmp_path: Path) -> None:
     )
 
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "2 passed" in done.stdout
+    assert "3 passed" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix) == ["shop.py", "test_shop.py"]
 
 

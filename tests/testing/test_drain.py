@@ -10,9 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from mainspring import Context, JobState, Mainspring, Priority, Retry, Snooze
+from mainspring import Breaker, Context, JobState, Limit, Mainspring, Priority, Retry, Snooze
 from mainspring.clock import SystemClock
 from mainspring.errors import JobFailed
+from mainspring.model.breaker import Phase
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned
 from mainspring.store import open_store
@@ -348,6 +349,57 @@ def test_jobs_of_unknown_tasks_stay_where_they_are(app: Mainspring, url: str, cl
     assert len(drain(app)) == 1
     assert stranger.state is JobState.READY
     sender.close()
+
+
+def test_jobs_wait_while_what_they_depend_on_is_down(app: Mainspring, clock: SettableClock) -> None:
+    up = False
+
+    @app.task(breaker=Breaker("stripe", open_at="100% of 2 in 1m", cooldown="30s"), retry=Retry(base="1h", cap="1h"))
+    def charge() -> None:
+        if not up:
+            raise ConnectionError("refused")
+
+    jobs = [charge.enqueue() for _ in range(6)]
+
+    assert [job.state for job in drain(app)] == [JobState.RETRYING] * 2
+    assert [(job.refresh().state, job.refresh().attempt) for job in jobs[2:]] == [(JobState.BLOCKED, 0)] * 4
+    clock.advance("29s")
+    assert drain(app) == []
+    clock.advance("1s")
+    assert [(job.id, job.state) for job in drain(app)] == [(jobs[2].id, JobState.RETRYING)]  # the probe
+    up = True
+    clock.advance("30s")
+    assert drain(app) == jobs[3:]
+    assert app.breakers.get("stripe").phase is Phase.CLOSED
+    clock.advance("1h")
+    assert sorted(job.id for job in drain(app)) == [job.id for job in jobs[:3]]
+
+
+def test_a_breaker_that_was_tripped_keeps_jobs_waiting(app: Mainspring, clock: SettableClock) -> None:
+    @app.task(breaker=Breaker("stripe"))
+    def charge() -> None: ...
+
+    app.breakers.trip("stripe", lasting="10m")
+    jobs = [charge.enqueue() for _ in range(3)]
+
+    assert drain(app) == []
+    clock.advance("10m")
+    assert drain(app) == jobs
+
+
+def test_a_rate_lets_jobs_start_as_the_clock_moves(app: Mainspring, clock: SettableClock) -> None:
+    @app.task(limits=[Limit("smtp", rate="2/m"), Limit("one", concurrency=1)])
+    def send() -> None: ...
+
+    jobs = [send.enqueue() for _ in range(5)]
+
+    assert drain(app) == jobs[:2]
+    assert drain(app) == []
+    clock.advance("30s")
+    assert drain(app) == jobs[2:3]
+    clock.advance("5m")
+    assert drain(app) == jobs[3:]
+    assert app.client.store.slot_holders("one") == []
 
 
 def test_coroutines_can_drain_too(app: Mainspring) -> None:

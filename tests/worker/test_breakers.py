@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import Any
 
@@ -82,6 +83,42 @@ def test_a_job_says_that_it_waits_for_a_breaker_and_why(app: Mainspring) -> None
         assert "because ada tripped it (moving house);" in waits.explain()[0].sentence
         app.breakers.trip("api:a", lasting="1ms", by="ada")
         until(lambda: waits.explain()[0].sentence.startswith("breaker 'api:a' was open, because ada tripped it, and"))
+
+
+def test_the_log_does_not_say_that_a_job_has_failed_for_good_which_its_breaker_may_spare(
+    app: Mainspring, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "mainspring.worker")
+    started, opened = threading.Event(), threading.Event()
+
+    @app.task(breaker=Breaker("api"), retry=Retry(max_attempts=1))
+    def call() -> None:
+        started.set()
+        opened.wait(30)
+        raise ConnectionError("it is away")
+
+    @app.task(breaker=Breaker("api"), retry=Retry(base="1h", cap="1h", jitter=False, never=(KeyError,)))
+    def call_again(*, never: bool) -> None:
+        raise KeyError if never else ConnectionError("it is away")
+
+    with app.worker():
+        last, again, never = call.enqueue(), call_again.enqueue(never=False), call_again.enqueue(never=True)
+        until(lambda: again.state is JobState.RETRYING and never.state is JobState.FAILED)
+        assert started.wait(30)
+        app.breakers.trip("api", lasting="1h")
+        opened.set()
+        until(lambda: last.state is JobState.BLOCKED)
+
+    logged = [record.getMessage() for record in caplog.records if "failed in attempt" in record.getMessage()]
+    failed, away = "failed in attempt 1", "ConnectionError: it is away"
+    assert sorted(logged) == sorted(
+        [
+            f"job {last.id} (call) {failed}, its last unless its breaker spares it: {away}",
+            f"job {again.id} (call_again) {failed}, trying again in 3600.0 s, or when its breaker lets it: {away}",
+            f"job {never.id} (call_again) {failed}: KeyError: ",
+        ]
+    )
+    assert [(attempt.number, attempt.outcome) for attempt in last.attempts()] == [(1, "spared")]
 
 
 def test_a_trip_keeps_jobs_from_starting_and_a_reset_lets_them_go_on(app: Mainspring) -> None:

@@ -80,6 +80,18 @@ def test_functions_run_side_by_side_up_to_the_concurrency(app: Mainspring) -> No
             job.result(timeout=LONG)
 
 
+def test_a_function_that_raises_a_cancel_is_not_called_a_coroutine(app: Mainspring) -> None:
+    @app.task(retry=ONCE)
+    def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    job = cancelled.enqueue()
+    with app.worker():
+        assert failed(job).endswith("it was raised in the handler: nobody had asked the worker to cancel it")
+
+    assert outcomes(job) == ["failed"]
+
+
 def test_a_failure_is_tried_again_until_it_works(app: Mainspring) -> None:
     @app.task(retry=Retry(max_attempts=5, base="10ms"))
     def flaky(ctx: Context) -> int:

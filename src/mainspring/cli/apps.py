@@ -7,12 +7,15 @@ import os
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import mainspring
 from mainspring.app import Mainspring
+from mainspring.cli.database import existing
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.text import shortened
 
@@ -49,6 +52,13 @@ def app_or_sender(name: str | None, url: str | None) -> Mainspring:
     if url is not None:
         sender.client.url = url  # even an empty one, which is a mistake to be named
     return sender
+
+
+@contextmanager
+def app_at(url: str | None, name: str | None = None) -> Iterator[Mainspring]:
+    """Lend the app that the user named, or one without tasks, on a database that must be there."""
+    with closing(app_or_sender(name, url)) as app, existing(app.client.url):
+        yield app
 
 
 def find_place(text: str) -> Place:

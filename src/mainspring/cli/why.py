@@ -10,7 +10,7 @@ from mainspring.cli.jobs.look import state_of, told
 from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.explain import Reason, explain
-from mainspring.model.job import Job, JobState
+from mainspring.model.job import Job, JobState, Wish
 
 
 def why(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -38,6 +38,15 @@ def _show(reasons: list[Reason]) -> None:
 def _nothing(job: Job) -> str:
     if job.state.final:
         return f"It has finished: {state_of(job)}."
+    because = f" ({job.reason})" if job.reason else ""
+    match job.wish:
+        case Wish.CANCEL:
+            return f"It was asked to cancel{because}, and ends as soon as its handler looks."
+        case Wish.PAUSE:
+            return (
+                f"It was asked to pause{because}: it stands still, or stops as soon as its handler looks. "
+                f"Let it go on with `mainspring jobs resume {job.id}`."
+            )
     if job.state is JobState.RUNNING:
         return "It is running."
     return "Nothing keeps it from running: it is next in its queue, and goes to the first worker that has room."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
@@ -10,7 +11,7 @@ from functools import lru_cache
 from uuid import UUID
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
@@ -189,6 +190,11 @@ class Job(msgspec.Struct, frozen=True):
     def line(self) -> Line | None:
         """Where it stands while it is ready, if it takes turns."""
         return None if self.fair is None else Line(self.queue, self.priority, self.task, self.fair)
+
+    def asking(self, wants: Sequence[Want]) -> Job:
+        """Return it as its worker has it that asks for *wants*: its end gives back all that it may have got of them."""
+        holds = tuple(want.key for want in wants if want.concurrency)
+        return replace(self, holds=holds, breaker=next((want for want in wants if want.rule), None))
 
     @property
     def failure(self) -> Failure | None:

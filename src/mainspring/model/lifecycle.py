@@ -20,6 +20,7 @@ from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import IfTaken, Job, JobState, NewJob, Wish
 from mainspring.model.limits import Want
 from mainspring.model.outcome import (
+    SPARED,
     Cancelled,
     Failed,
     Failure,
@@ -155,7 +156,7 @@ def spare(failed: Settlement) -> Settlement:
     """Return what becomes of a job whose attempt *failed* while its breaker knew already why: it waits, at no cost."""
     assert failed.breaker is not None
     return msgspec.structs.replace(
-        failed, state=BLOCKED, attempt=failed.attempt - 1, delay=None, waits_for=failed.breaker.key
+        failed, state=BLOCKED, attempt=failed.attempt - 1, outcome=SPARED, delay=None, waits_for=failed.breaker.key
     )
 
 

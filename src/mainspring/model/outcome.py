@@ -100,3 +100,9 @@ class Returned(msgspec.Struct, frozen=True):
 
 
 Outcome = Succeeded | Failed | TimedOut | Snoozed | Cancelled | Paused | Lost | Returned
+
+SPARED = "spared"
+"""What is kept as the outcome of an attempt that failed or timed out when its breaker was open: it cost no attempt.
+
+No worker can say so of its own attempt, for only the settle knows the breaker.
+"""

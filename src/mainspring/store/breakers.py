@@ -15,6 +15,7 @@ from mainspring.model import lifecycle
 from mainspring.model.breaker import BreakerStatus, Phase, Rule, State, Trip, status, stored_key
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.limits import Standing
+from mainspring.model.outcome import SPARED
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.release import Recorded, become, keep, let_go_on, look
@@ -59,6 +60,7 @@ def judge(tx: Runner, settlements: Sequence[Settlement]) -> tuple[Sequence[Settl
     tx.run("lock_limits", keys=rows.document(sorted(keys)))
     states = _states(tx.run("look_at_limits", keys=rows.document(rules)))
     probes = set(tx.run("slots_of", ids=rows.ids(one.job_id for one in settlements if one.breaker is not None)))
+    spared = _spared_before(tx, settlements)
     judged: list[Settlement] = []
     for one in settlements:
         attempt = (one.job_id, one.source, one.fence)
@@ -66,7 +68,7 @@ def judge(tx: Runner, settlements: Sequence[Settlement]) -> tuple[Sequence[Settl
             ours.discard(attempt)  # one that is given twice counts once
             judged.append(_judge(one, one.breaker.key, rules, states, probes))
         else:
-            judged.append(one)
+            judged.append(lifecycle.spare(one) if (one.job_id, one.fence) in spared else one)
     return judged, {key: (state, rules[key]) for key, (state, _) in states.items()}
 
 
@@ -82,6 +84,14 @@ def _judge(one: Settlement, key: str, rules: Mapping[str, Rule], states: _States
         states[key] = state.record(rules[key], now, worked=one.worked), now
         return one
     return one if one.worked else lifecycle.spare(one)
+
+
+def _spared_before(tx: Runner, settlements: Sequence[Settlement]) -> set[Row]:
+    """Return the job and the fence of those that an earlier try of this call spared, when its reply was lost."""
+    if not tx.in_doubt:
+        return set()
+    history = tx.run("attempts", ids=rows.ids(one.job_id for one in settlements if one.breaker is not None))
+    return {(job_id, fence) for job_id, fence, _, _, _, _, outcome, _ in history if outcome == SPARED}
 
 
 def _rules(settlements: Sequence[Settlement]) -> dict[str, Rule]:

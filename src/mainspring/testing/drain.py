@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -35,8 +35,9 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
     """Run everything that is due now, and what becomes due by that; return the jobs that ran, in the order they began.
 
     Queues come in the order of their names, and jobs within a queue as a worker would take them, one at a time. A job
-    that fails is retried when its time has come: move the clock and drain again. There is no jitter. Handlers
-    of every kind run in this thread. Jobs of tasks that *app* does not know stay where they are.
+    that fails is retried when its time has come, and one that a limit or a breaker keeps from starting goes on when
+    that lets it: move the clock and drain again. There is no jitter. Handlers of every kind run in this thread. Jobs
+    of tasks that *app* does not know stay where they are.
 
     What a handler raises becomes the outcome of its attempt, as in a worker; but KeyboardInterrupt, and what a
     test runner raises to end the test, is passed on. More than *limit* attempts are an AssertionError.
@@ -73,12 +74,21 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
         while store.fire(_NAME, app.client.new_ids).schedules:
             pass
         store.find_overdue()
-        while store.promote().count or store.expire().count:
+        while store.release().limits or store.promote().count or store.expire().count:
             pass
         for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):
             while jobs := store.claim(session, queue, 1, [task.name for task in app.tasks]):
                 found = True
-                yield from jobs
+                yield from _admitted(app, jobs)
+
+
+def _admitted(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:
+    """Yield those of *claimed* that may start; the others wait for a limit or a breaker, and are not ours any more."""
+    for job in claimed:
+        wants = app.tasks.get(job.task).wants(job.payload)
+        asking = job.asking(wants)
+        if not wants or app.client.store.admit([(asking, wants)]):
+            yield asking
 
 
 class _Attempt:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from msgspec.structs import replace
-
 from mainspring.clock import Clock
 from mainspring.errors import StoreError, StoreGone
 from mainspring.model.job import Job
@@ -134,8 +132,7 @@ class Claimer:
             return taken
         for held, wants in limited.items():
             # Even before we know: whatever becomes of it from now on gives back what it may have got.
-            holds = tuple(want.key for want in wants if want.concurrency)
-            held.job = replace(held.job, holds=holds, breaker=next((want for want in wants if want.rule), None))
+            held.job = held.job.asking(wants)
         try:
             admitted = self._store.admit([(held.job, wants) for held, wants in limited.items()])
         except StoreError:

@@ -76,7 +76,7 @@ def ending(task: Task, error: BaseException, stop: BaseException | None) -> Outc
             error.args = error.args or expiry(task).args  # only its class can be sent into a thread
             return TimedOut(failure_of(error, task.name), retryable=True)
         case CancelledError():
-            error.args = error.args or ("the coroutine was cancelled from within: nobody had asked the worker to",)
+            error.args = error.args or ("it was raised in the handler: nobody had asked the worker to cancel it",)
             return Failed(failure_of(error, task.name), retryable=_covers_own_cancel(task, error))
     return Failed(failure_of(error, task.name), retryable=task.retry.covers(error))
 

@@ -285,12 +285,18 @@ class Worker:
 
 
 def _tell_of_failure(held: Held, decided: Settlement) -> None:
-    """Leave a line for whoever watches the worker; the job has the traceback."""
+    """Leave a line for whoever watches the worker; the job has the traceback.
+
+    Whether its breaker spares it is known when it is settled, which may take a while; so the line leaves that open.
+    """
     failure, job = decided.failure, held.job
     assert failure is not None
     why = f"{failure.type}: {failure.message}".splitlines()[0][:_LONGEST_REASON]
+    may_be_spared = decided.breaker is not None and decided.worked is False
     if decided.delay is not None:
-        told = "job %s (%s) failed in attempt %d, trying again in %.1f s: %s"
-        log.info(told, job.id, held.task.name, job.attempt, decided.delay.total_seconds(), why)
+        told = "job %s (%s) failed in attempt %d, trying again in %.1f s%s: %s"
+        unless = ", or when its breaker lets it" if may_be_spared else ""
+        log.info(told, job.id, held.task.name, job.attempt, decided.delay.total_seconds(), unless, why)
     else:
-        log.error("job %s (%s) failed in attempt %d: %s", job.id, held.task.name, job.attempt, why)
+        unless = ", its last unless its breaker spares it" if may_be_spared else ""
+        log.error("job %s (%s) failed in attempt %d%s: %s", job.id, held.task.name, job.attempt, unless, why)

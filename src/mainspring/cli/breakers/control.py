@@ -13,8 +13,9 @@ from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.pauses import By, Reason
 from mainspring.cli.times import span
 from mainspring.cli.values import length
-from mainspring.errors import did_you_mean
+from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.breaker import Phase
+from mainspring.model.text import shortened
 
 _MISSING = 1
 
@@ -29,6 +30,11 @@ def trip(
 ) -> None:
     """Let no job start under a breaker for a while. What runs goes on; afterwards probes go first."""
     wanted = length(lasting, "--for")
+    if not wanted:
+        raise InvalidValue(
+            f"expected --for to be longer than 0, got: {shortened(lasting)}; "
+            "to close a breaker, use `mainspring breakers reset`"
+        )
     with breakers_at(url) as breakers:
         tripped = breakers.trip(key, lasting=wanted, reason=reason, by=by)
     if as_json:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
-from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, app_at, chosen_by
+from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by
 from mainspring.cli.options import AsJson, Queue, TaskName, Url
 from mainspring.cli.output import say, say_json
 from mainspring.model.text import counted

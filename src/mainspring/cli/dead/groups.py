@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.dead.options import app_at
+from mainspring.cli.apps import app_at
 from mainspring.cli.options import AsJson, Queue, TaskName, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.dead.groups import error_in_short
-from mainspring.cli.dead.options import GroupName, app_at
+from mainspring.cli.dead.options import GroupName
 from mainspring.cli.ids import find, short, whole
 from mainspring.cli.jobs.document import job_document
 from mainspring.cli.options import AsJson, Before, Limit, Queue, TaskName, Url

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
 import typer
 
 from mainspring.app import Mainspring
-from mainspring.cli.apps import app_or_sender
-from mainspring.cli.database import existing
 from mainspring.cli.ids import find
 from mainspring.dead import Chosen
 from mainspring.errors import InvalidValue
@@ -25,13 +22,6 @@ Ids = Annotated[
 ]
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with each job.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before acting on many jobs.")]
-
-
-@contextmanager
-def app_at(url: str | None, name: str | None = None) -> Iterator[Mainspring]:
-    """Lend the app that the user named, or one without tasks, on a database that must be there."""
-    with closing(app_or_sender(name, url)) as app, existing(app.client.url):
-        yield app
 
 
 def chosen_by(

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
-from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, app_at, chosen_by
+from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by
 from mainspring.cli.options import AppName, AppUrl, AsJson, Queue, TaskName
 from mainspring.cli.output import counting, say, say_json
 from mainspring.cli.values import named_arguments, share

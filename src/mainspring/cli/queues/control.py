@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import say, say_json
@@ -10,8 +12,10 @@ from mainspring.cli.queues.database import queues_at
 from mainspring.cli.queues.options import Ageing, QueueName, QueueNames
 from mainspring.cli.times import span
 from mainspring.cli.values import length
+from mainspring.errors import InvalidValue
 from mainspring.model.job import check_name
 from mainspring.model.queue import Pausable, ageing_of
+from mainspring.model.text import shortened
 
 
 def pause(
@@ -35,7 +39,7 @@ def resume(names: QueueNames, url: Url = DEFAULT_URL, as_json: AsJson = False) -
 
 def set_queue(name: QueueName, ageing: Ageing, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Say how urgent jobs of a queue go before others: strictly, or with ageing, so that none starves."""
-    wanted = ageing_of(None if ageing.lower() == "off" else length(ageing, "--ageing"))
+    wanted = _read_ageing(ageing)
     with queues_at(url) as queues:
         queues.set(name, ageing=wanted)
     if as_json:
@@ -44,3 +48,15 @@ def set_queue(name: QueueName, ageing: Ageing, url: Url = DEFAULT_URL, as_json: 
         say(f"{name}: priority is strict")
     else:
         say(f"{name}: a point of priority is worth {span(wanted)} of waiting")
+
+
+def _read_ageing(text: str) -> timedelta | None:
+    if text.lower() == "off":
+        return None
+    try:
+        return ageing_of(length(text, "--ageing"))
+    except InvalidValue:
+        raise InvalidValue(
+            "expected --ageing to be a length of time like 10m, of 1s or longer, or off for strict priority, "
+            f"got: {shortened(text)}"
+        ) from None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from mainspring.app import DEFAULT_URL
 from mainspring.cli.group import Group
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.pauses import check_options_follow
 from mainspring.cli.tasks.control import list_paused, pause, resume
 
@@ -16,9 +15,9 @@ tasks.command()(resume)
 
 
 @tasks.callback(invoke_without_command=True)
-def _tasks(context: typer.Context, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def _tasks(context: typer.Context, app: AppName = None, url: AppUrl = None, as_json: AsJson = False) -> None:
     """List the tasks that are paused. Or pause and resume tasks."""
     if context.invoked_subcommand is None:
-        list_paused(url, as_json)
+        list_paused(app, url, as_json)
     else:
         check_options_follow(context)
