@@ -88,6 +88,7 @@ def _admitted(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:
         wants = app.tasks.get(job.task).wants(job.payload)
         asking = job.asking(wants)
         if not wants or app.client.store.admit([(asking, wants)]):
+            app.client.store.reach([asking])
             yield asking
 
 
