@@ -25,6 +25,10 @@ T = TypeVar("T")
 _MOST = 1_000_000
 _EVERY = timedelta(seconds=5)
 _SOONEST = timedelta(milliseconds=10)
+_AT_ONCE = 500
+
+LATEST = timedelta(seconds=60)
+"""How far ahead the next look at a limit may be: one that is further ahead is from before the clock was set back."""
 
 
 @dataclass(frozen=True, init=False)
@@ -96,7 +100,7 @@ class Gate:
         self._standing = standing
         self.now = now
         self._held = standing.held
-        self.full_at = None if standing.interval is None else max(standing.full_at or now, now)
+        self.full_at = _full_at(standing, now)
         self.holds = standing.concurrency is not None  # whether who is let through has a slot
         self.state = None
 
@@ -131,7 +135,28 @@ class Gate:
         A slot that becomes free is given on at once. To look all the same is for what a crash may have left.
         """
         opens_at = self.opens_at()
-        return self.now + _EVERY if opens_at is None else max(opens_at, self.now + _SOONEST)
+        return self.now + _EVERY if opens_at is None else _soon(opens_at, self.now)
+
+    @property
+    def going(self) -> int:
+        """How many may go on at a look: where nobody has a slot, many more than there is room for.
+
+        It may be that the code no longer has this limit, and then nobody will give a slot back. If it has, they are
+        judged again when they are claimed, so it holds all the same.
+        """
+        return max(self.room, _AT_ONCE) if self.holds and not self._held else self.room
+
+    def look_again_at(self, released: int) -> datetime:
+        """When to look again after a look that let *released* of those that wait go on.
+
+        They take their tokens when they are claimed, and whoever claims them says anew when to look. Until then the
+        bucket looks as full as before, so it is given the time in which tokens for them come in.
+        """
+        interval = self._standing.interval
+        if interval is None or not self.room:
+            return self.release_at
+        # With room, those that stay are paused, or in somebody's hands.
+        return _soon(self.now + released * interval, self.now) if released else self.now + _EVERY
 
 
 class BreakerGate:
@@ -159,7 +184,22 @@ class BreakerGate:
     def release_at(self) -> datetime:
         """When to look again whether those that wait may go on: when it ceases to be open, or as for a slot."""
         until = self.state.until
-        return self.now + _EVERY if self.room or self.holds or until is None else until
+        return self.now + _EVERY if self.room or self.holds or until is None else _soon(until, self.now)
+
+    @property
+    def going(self) -> int:
+        """How many may go on at a look: where no probe has begun for a while, many more than there is room for.
+
+        It may be that the code no longer has this breaker, and then no probe will make room for others. If it has, they
+        are judged again when they are claimed, so it holds all the same.
+        """
+        begun = self.state.probing_since or self.state.until
+        unused = self.holds and not self._held and begun is not None and self.now - begun >= _EVERY
+        return max(self.room, _AT_ONCE) if unused else self.room
+
+    def look_again_at(self, released: int) -> datetime:  # noqa: ARG002 - as for a limit
+        """When to look again after a look that let *released* of those that wait go on."""
+        return self.release_at
 
 
 def gate(standing: Standing, now: datetime) -> Gate | BreakerGate:
@@ -187,6 +227,22 @@ def admit(
                 gates[want.key].take()
         answers.append((one, closed))
     return answers
+
+
+def _full_at(standing: Standing, now: datetime) -> datetime | None:
+    """Return when the bucket will be full again.
+
+    That can't be longer than it takes to fill it from empty: what is stored may be from when the rate was lower, or from
+    before the clock was set back.
+    """
+    if standing.interval is None or standing.burst is None:
+        return None
+    return min(max(standing.full_at or now, now), now + standing.burst * standing.interval)
+
+
+def _soon(instant: datetime, now: datetime) -> datetime:
+    """Return *instant*, or what is nearest to it of the times at which a look makes sense."""
+    return min(max(instant, now + _SOONEST), now + LATEST)
 
 
 def _rate(value: Rate | str) -> Rate:
