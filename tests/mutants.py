@@ -1265,6 +1265,20 @@ MUTANTS = [
         f"{LIMITS}::test_a_rate_for_which_only_paused_jobs_wait_is_looked_at_now_and_then[sqlite",
     ),
     Mutant(
+        "a release by hand goes on for as long as jobs come to wait again",
+        "store/limits.py",
+        "        left -= len(batch)\n",
+        "        assert released < 50\n",
+        f"{LIMITS}::test_a_release_ends_though_what_it_lets_go_on_comes_to_wait_again[sqlite",
+    ),
+    Mutant(
+        "a reset of all that wait for a breaker lets one go on",
+        "store/breakers.py",
+        "waiting=standing.waiting and not all_at_once",
+        "waiting=standing.waiting",
+        f"{BREAKERS}::test_a_reset_of_all_lets_those_that_wait_go_on_at_once[postgres",
+    ),
+    Mutant(
         "a breaker never opens",
         "model/breaker.py",
         "if not worked and failed >= rule.enough:",

@@ -452,6 +452,16 @@ def test_a_reset_of_one_for_which_nobody_waits_closes_it(store: SqlStore) -> Non
     assert len(_started(store, 5)) == 5
 
 
+def test_a_reset_of_all_lets_those_that_wait_go_on_at_once(store: SqlStore) -> None:
+    open_it(store)
+    assert _started(store, 5) == []
+
+    assert store.reset_breaker("smtp", all_at_once=True)
+
+    assert phase(store) is Phase.CLOSED
+    assert len(claim(store)) == 5
+
+
 def test_those_that_wait_go_on_though_the_clock_was_set_back(store: SqlStore, clock: SettableClock) -> None:
     open_it(store)
     assert _started(store, 1) == []

@@ -9,12 +9,14 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
+from mainspring.model.breaker import Trip
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.limits import Limit, Standing, Want
+from mainspring.model.limits import Limit, LimitStatus, Standing, Want
 from mainspring.model.outcome import Failed, Failure, Snoozed, Succeeded
 from mainspring.model.queue import NewPause, Pausable
 from mainspring.model.retry import Retry
+from mainspring.store import limits
 from mainspring.store.database import RELEASE
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -236,7 +238,8 @@ def test_those_that_wait_hear_at_once_that_the_code_allows_more(store: SqlStore)
     listener.close()
     store.release()
 
-    assert (heard, states(store)) == ({RELEASE}, {JobState.RUNNING: 3, JobState.READY: 3})
+    assert heard == {RELEASE}
+    assert states(store) == {JobState.RUNNING: 3, JobState.READY: 3}
 
 
 def test_a_rate_that_is_raised_holds_at_once(store: SqlStore, clock: SettableClock) -> None:
@@ -370,3 +373,42 @@ def test_limits_that_nobody_uses_are_pruned(store: SqlStore, clock: SettableCloc
     assert (len(still), store.release().next_due) == (2, None)
     store.enqueue(new_jobs(3))
     assert len(claim(store)) == 2
+
+
+def test_limits_are_listed_with_what_has_a_slot_and_what_waits(store: SqlStore) -> None:
+    store.enqueue(new_jobs(5))
+    claim(store)
+    store.enqueue(new_jobs(3))
+    claim(store, [Limit("@r", rate="2/m").want({})])
+    store.trip_breaker(Trip(key="smtp", lasting=timedelta(hours=1), by="ada"))
+
+    assert store.limits() == [
+        LimitStatus("@r", None, timedelta(seconds=30), 2, held=0, waiting=1),
+        LimitStatus("k", 2, None, None, held=2, waiting=3),
+    ]
+    assert [limit.key for limit in store.limits("@r")] == ["@r"]
+
+
+def test_all_that_wait_for_a_limit_are_released_and_judged_again(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RELEASE_BATCH", 2)
+    store.enqueue(new_jobs(7))
+    claim(store)
+
+    assert store.release_limit("k") == 5
+    assert states(store) == {JobState.RUNNING: 2, JobState.READY: 5}
+    assert (store.release_limit("k"), store.release_limit("unknown")) == (0, 0)
+    assert claim(store) == []
+    assert states(store) == {JobState.RUNNING: 2, JobState.BLOCKED: 5}
+
+
+def test_a_release_ends_though_what_it_lets_go_on_comes_to_wait_again(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RELEASE_BATCH", 2)
+    store.enqueue(new_jobs(7))
+    claim(store)
+    monkeypatch.setattr(store._db, "wake", lambda _: claim(store))  # by whoever hears of them
+
+    assert store.release_limit("k") == 5

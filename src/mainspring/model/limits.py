@@ -26,6 +26,7 @@ _MOST = 1_000_000
 _EVERY = timedelta(seconds=5)
 _SOONEST = timedelta(milliseconds=10)
 _AT_ONCE = 500
+_PREFIX = "@limit:"
 
 LATEST = timedelta(seconds=60)
 """How far ahead the next look at a limit may be: one that is further ahead is from before the clock was set back."""
@@ -67,7 +68,7 @@ class Limit:
         """Return what a job with these arguments wants of this limit."""
         interval = None if self.rate is None else self.rate.interval
         burst = None if self.rate is None else (self.burst or self.rate.count)
-        return Want(_stored_key(render(self.key, "limits", arguments)), self.concurrency, interval, burst)
+        return Want(stored_key(render(self.key, "limits", arguments)), self.concurrency, interval, burst)
 
 
 class Want(msgspec.Struct, frozen=True):
@@ -91,6 +92,21 @@ class Standing(msgspec.Struct, frozen=True):
     held: int  # slots that running jobs hold
     waiting: bool  # some jobs wait for it
     breaker: State | None = None
+
+
+class LimitStatus(msgspec.Struct, frozen=True):
+    """A limit as it was at one moment, for people. The fields stand in the order of the query's columns.
+
+    The numbers are those that the code gave to it last: either so many at once, or one every `interval`, with no more
+    than `burst` together.
+    """
+
+    key: str
+    concurrency: int | None
+    interval: timedelta | None
+    burst: int | None
+    held: int  # slots that running jobs hold
+    waiting: int  # jobs that wait for it
 
 
 class Gate:
@@ -232,8 +248,8 @@ def admit(
 def _full_at(standing: Standing, now: datetime) -> datetime | None:
     """Return when the bucket will be full again.
 
-    That can't be longer than it takes to fill it from empty: what is stored may be from when the rate was lower, or from
-    before the clock was set back.
+    That can't be longer than it takes to fill it from empty: what is stored may be from when the rate was lower, or
+    from before the clock was set back.
     """
     if standing.interval is None or standing.burst is None:
         return None
@@ -254,7 +270,18 @@ def _check_number(number: int, name: str) -> None:
         raise InvalidValue(f"expected {name} to be a whole number from 1 to {_MOST:,}, got: {shortened(number)}")
 
 
-def _stored_key(key: str) -> str:
+def stored_key(key: str) -> str:
     """Return what the limit is called in the database, where the keys of breakers begin with @ and its own must not."""
     key = short_key(key)
-    return f"@limit:{key}" if key.startswith("@") else key
+    return f"{_PREFIX}{key}" if key.startswith("@") else key
+
+
+def shown_key(key: str) -> str:
+    """Return what people call the limit that the database calls *key*."""
+    return key.removeprefix(_PREFIX)
+
+
+def check_limit_key(key: str) -> None:
+    """Refuse what no limit can be called."""
+    if not isinstance(key, str) or not key:
+        raise InvalidValue(f"expected the key of a limit, such as 'smtp', got: {shortened(key)}")

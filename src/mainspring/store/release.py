@@ -94,7 +94,7 @@ def release_due(tx: Runner, limit: int) -> tuple[int, set[str]]:
     for key, (standing, passed) in look(tx, keys).items():
         queues = _release(tx, key, passed.going) if standing.waiting and passed.going else []
         topics.update(queues)
-        # When it is full is kept as the gate has it: one that is too far ahead, left as it is, would be so at each look.
+        # When it is full is kept as the gate has it: what is too far ahead would be so again at the next look.
         moved[key] = passed.full_at, passed.look_again_at(len(queues)) if standing.waiting else None, None
     tx.run("move_limits", moved=rows.moved(moved))
     return len(keys), topics

@@ -120,6 +120,14 @@ WHERE key = :key
 ORDER BY job_id
 LIMIT :limit;
 
+-- name: limits
+SELECT key AS limit_key, concurrency, gap, burst,
+       (SELECT count(*) FROM mainspring.slots AS slot WHERE slot.key = limits.key) AS held,
+       (SELECT count(*) FROM mainspring.jobs WHERE waits_for = limits.key) AS waiters
+FROM mainspring.limits
+WHERE breaker IS NULL AND (CAST(:key AS text) IS NULL OR key = :key)
+ORDER BY key;
+
 -- name: breakers
 WITH {clock}
 SELECT now AS now_at, key AS limit_key, breaker,

@@ -92,6 +92,14 @@ WHERE key = :key
 ORDER BY job_id
 LIMIT :limit;
 
+-- name: limits
+SELECT key AS limit_key, concurrency, gap, burst,
+       (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held,
+       (SELECT count(*) FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiters
+FROM mainspring_limits
+WHERE breaker IS NULL AND (:key IS NULL OR key = :key)
+ORDER BY key;
+
 -- name: breakers
 SELECT :now AS now_at, key AS limit_key, breaker,
        (SELECT count(*) FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiters,
