@@ -1279,6 +1279,13 @@ MUTANTS = [
         f"{BREAKERS}::test_a_reset_of_all_lets_those_that_wait_go_on_at_once[postgres",
     ),
     Mutant(
+        "a hint would have a shell obey what stands in a job",
+        "explain.py",
+        "breakers reset {shlex.quote(key)}",
+        "breakers reset {key}",
+        "tests/conformance/test_explain.py::test_a_command_that_is_hinted_at_quotes_what_comes_from_jobs[sqlite",
+    ),
+    Mutant(
         "a breaker never opens",
         "model/breaker.py",
         "if not worked and failed >= rule.enough:",

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 
 from mainspring.model.limits import Limit, Want
-from mainspring.store import Store, open_store
+from mainspring.store import open_store
+from mainspring.store.sql import SqlStore
 from tests.cli.databases import migrated
 from tests.cli.jobs import Jobs
 from tests.cli.program import in_process, mainspring
@@ -16,7 +17,7 @@ ONE = [Limit("tenant:7", concurrency=1).want({})]
 SLOW = [Limit("smtp", rate="100/m", burst=1).want({})]
 
 
-def wait_for(store: Store, wants: Sequence[Want]) -> None:
+def wait_for(store: SqlStore, wants: Sequence[Want]) -> None:
     """Let one job of two start, so that the other waits."""
     store.enqueue(new_jobs(2, queue="limited"))
     store.admit([(job, wants) for job in store.claim(opened_session(store), "limited", 2)])

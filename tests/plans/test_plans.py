@@ -210,7 +210,7 @@ def flooded_postgres(postgres_server: str, migrated_template: str) -> Iterator[s
 
 
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
-@pytest.mark.parametrize("name", ["claim", "claim of known tasks", "promote"])
+@pytest.mark.parametrize("name", ["claim", "claim of known tasks", "promote", "release"])
 def test_postgres_takes_what_comes_first_without_sorting_all(flooded_postgres: str, name: str, mode: str) -> None:
     plan = postgres_plan(flooded_postgres, name, mode)
 
