@@ -107,6 +107,8 @@ def parameters(name: str) -> dict[str, Any]:
         everything["tasks"] = rows.document(f"package.module.task_{n}" for n in range(50))
     if name == "page" or name.startswith("dead_"):
         everything["queue"] = None
+    if name == "release":
+        everything["key"] = "smtp"
     if name == "pace of an idle queue":
         everything["queue"] = "idle"
     if name == "settle_done":
