@@ -14,6 +14,7 @@ from mainspring.clock import Clock
 from mainspring.dead import Dead
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.job_handle import JobHandle, handle_of, id_of
+from mainspring.limits import Limits
 from mainspring.model.job import JobState
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
@@ -46,6 +47,7 @@ class Mainspring:
         self.schedules = Schedules(self.client, self.tasks)
         self.dead = Dead(self.client, self.tasks)
         self.queues = Queues(self.client)
+        self.limits = Limits(self.client)
         self.breakers = Breakers(self.client)
         self.paused_tasks = PausedTasks(self.client, self.tasks)
 

@@ -28,13 +28,14 @@ class Breakers:
         wanted = Trip(key=key, lasting=duration(lasting, "lasting"), by=who, reason=reason)
         return self._client.store.trip_breaker(wanted)
 
-    def reset(self, key: str) -> bool:
+    def reset(self, key: str, *, all: bool = False) -> bool:  # noqa: A002 - as on the command line
         """Close the breaker; return whether it was open or half-open.
 
-        Jobs that wait for it go on one after the other, the more of them succeed the faster, and not all at once.
+        Jobs that wait for it go on one after the other, the more of them succeed the faster. With *all* they go on all
+        at once: for a breaker that was removed, or a downstream that can take it.
         """
         check_breaker_key(key)
-        return self._client.store.reset_breaker(key)
+        return self._client.store.reset_breaker(key, all_at_once=all)
 
     def get(self, key: str) -> BreakerStatus:
         """Return how the breaker stands; one that nothing is known of is closed."""

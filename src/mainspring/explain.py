@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -104,7 +105,7 @@ def _held(job: Job) -> list[Reason]:
 
 def _breaker(key: str, state: State, now: datetime) -> Reason:
     """Return how the breaker stands for which a job waits."""
-    lift = f"it goes on by itself as probes succeed; to try now, `mainspring breakers reset {key}`"
+    lift = f"it goes on by itself as probes succeed; to try now, `mainspring breakers reset {shlex.quote(key)}`"
     if state.phase(now) is Phase.OPEN and state.until is not None:
         sentence = f"breaker {key!r} is open until {_at(state.until)}, because {state.why}; then a probe goes first"
         return Reason("breaker_open", sentence, lift, state.until - now)
@@ -124,7 +125,7 @@ def _pause(pause: Pause) -> Reason:
     return Reason(
         f"{pause.kind}_paused",
         f"{pause.kind} {pause.name!r} was paused by {pause.by} at {_at(pause.since)}{said}",
-        f"resume it with `mainspring {pause.kind}s resume {pause.name}`",
+        f"resume it with `mainspring {pause.kind}s resume {shlex.quote(pause.name)}`",
     )
 
 
@@ -134,7 +135,7 @@ def _missing_worker(alive: Sequence[Session], job: Job) -> list[Reason]:
         return [Reason("no_worker", "no worker is alive", "start one with `mainspring worker`")]
     serving = [session for session in alive if job.queue in session.queues]
     if not serving:
-        lift = f"start one with `mainspring worker -q {job.queue}`"
+        lift = f"start one with `mainspring worker -q {shlex.quote(job.queue)}`"
         return [Reason("no_worker", f"no worker serves queue {job.queue!r}", lift)]
     if not any(job.task in session.tasks for session in serving):
         sentence = f"0 of {counted(len(serving), 'worker')} of queue {job.queue!r} know task {job.task!r}"

@@ -40,7 +40,7 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
     assert done.returncode == 0
     assert named == [
         *("up", "worker", "scheduler"),
-        *("enqueue", "jobs", "why", "dead", "schedules", "queues", "breakers", "tasks", "workers"),
+        *("enqueue", "jobs", "why", "dead", "schedules", "queues", "limits", "breakers", "tasks", "workers"),
         *("migrate", "doctor"),
     ]
     assert max(map(len, done.stdout.splitlines())) <= 80

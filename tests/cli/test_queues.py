@@ -24,7 +24,7 @@ def test_queues_are_listed_with_what_waits_and_who_paused_them(url: str) -> None
     told = json.loads(in_process("queues", "--url", url, "--json").stdout)
 
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["Queue", "Ready", "Running", "Scheduled", "Retrying", "Oldest", "Workers", "State"]
+    assert lines[0].split() == ["Queue", "Ready", "Running", "Later", "Blocked", "Paused", "Oldest", "Workers", "State"]
     assert any(line.startswith("mail") and line.rstrip().endswith("paused") for line in lines)
     assert lines[-1].startswith("mail is paused for ")
     assert lines[-1].endswith("by ada: the server is down")

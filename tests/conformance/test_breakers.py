@@ -237,7 +237,8 @@ def test_a_probe_that_fails_burns_its_attempt_and_opens_it_for_twice_as_long(
     lasted: list[timedelta] = []
     for seconds in (30, 60, 120, 120):
         clock.advance(seconds - 1)
-        assert store.release().limits == 0
+        store.release()
+        assert (claim(store), phase(store)) == ([], Phase.OPEN)
         clock.advance(1)
         store.release()
         (probe,) = claim(store, limit=1)
@@ -386,8 +387,10 @@ def test_a_breaker_that_a_person_trips_is_open_until_then(store: SqlStore, clock
     assert (told.phase, told.by, told.reason) == (Phase.OPEN, "ada", "maintenance")
     assert told.until == clock.now() + timedelta(minutes=10)
     assert _started(store, 3) == []
-    assert store.release().next_due == timedelta(minutes=10)
-    clock.advance("10m")
+    clock.advance("599s")
+    store.release()
+    assert claim(store) == []
+    clock.advance("1s")
     store.release()
     assert len(claim(store)) == 1
 
@@ -411,13 +414,18 @@ def test_a_trip_of_one_that_is_open_keeps_its_cooldown(store: SqlStore, clock: S
     assert told.until == clock.now() + timedelta(minutes=1)
 
 
-def test_a_trip_holds_those_that_wait_for_longer(store: SqlStore) -> None:
+def test_a_trip_holds_those_that_wait_for_longer(store: SqlStore, clock: SettableClock) -> None:
     open_it(store)
     _started(store, 1)
 
     store.trip_breaker(Trip(key="smtp", lasting=timedelta(hours=1), by="ada"))
 
-    assert store.release().next_due == timedelta(hours=1)
+    clock.advance("59m")
+    store.release()
+    assert claim(store) == []
+    clock.advance("1m")
+    store.release()
+    assert len(claim(store)) == 1
 
 
 def test_a_reset_lets_those_that_wait_go_on_by_and_by(store: SqlStore) -> None:
@@ -442,6 +450,53 @@ def test_a_reset_of_one_for_which_nobody_waits_closes_it(store: SqlStore) -> Non
     assert store.reset_breaker("smtp")
     assert phase(store) is Phase.CLOSED
     assert len(_started(store, 5)) == 5
+
+
+def test_a_reset_of_all_lets_those_that_wait_go_on_at_once(store: SqlStore) -> None:
+    open_it(store)
+    assert _started(store, 5) == []
+
+    assert store.reset_breaker("smtp", all_at_once=True)
+
+    assert phase(store) is Phase.CLOSED
+    assert len(claim(store)) == 5
+
+
+def test_those_that_wait_go_on_though_the_clock_was_set_back(store: SqlStore, clock: SettableClock) -> None:
+    open_it(store)
+    assert _started(store, 1) == []
+
+    clock.jump(clock.now() - timedelta(hours=1))
+    store.release()
+
+    assert len(claim(store)) == 1
+
+
+def test_what_waits_for_a_breaker_that_the_code_no_longer_has_goes_on_by_itself(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    open_it(store)
+    assert _started(store, 20) == []
+    clock.advance("30s")
+    store.release()
+    (first,) = store.claim(opened_session(store), "default", 100)  # by code that asks no breaker
+
+    clock.advance("5s")
+    store.release()
+
+    assert states(store)[JobState.READY] >= 19
+    end(store, [replace(first, breaker=None)], WORKS)
+
+
+def test_what_is_let_go_on_though_no_probe_runs_is_judged_again(store: SqlStore, clock: SettableClock) -> None:
+    open_it(store)
+    assert _started(store, 20) == []
+
+    for seconds in ("30s", "5s"):
+        clock.advance(seconds)
+        store.release()
+
+    assert len(claim(store)) == 1
 
 
 def test_only_what_nobody_has_used_for_long_is_pruned(store: SqlStore, clock: SettableClock) -> None:

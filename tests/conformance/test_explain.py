@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from mainspring.explain import explain
+from mainspring.model.breaker import Breaker, Trip
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.limits import Limit
+from mainspring.model.limits import Limit, want_of
 from mainspring.model.outcome import Failed, Failure, Succeeded
 from mainspring.model.queue import NewPause, Pausable
 from mainspring.model.retry import Retry
@@ -251,3 +252,15 @@ def test_how_long_a_job_is_not_due_is_told_by_the_stores_clock(store: SqlStore, 
         ("no_worker", None),
     ]
     assert store.now() == clock.now()
+
+
+def test_a_command_that_is_hinted_at_quotes_what_comes_from_jobs(store: SqlStore) -> None:
+    want = want_of(Breaker("{host}"), {"host": "x; rm -rf ~"})
+    store.trip_breaker(Trip(key="x; rm -rf ~", lasting=timedelta(hours=1), by="ada"))
+    job = new_job()
+    store.enqueue([job])
+    store.admit([(claimed, [want]) for claimed in store.claim(opened_session(store), "default", 1)])
+
+    (reason, *_) = explain(store, stored(store, job.id), store.now())
+
+    assert reason.lift.endswith("`mainspring breakers reset 'x; rm -rf ~'`")

@@ -9,15 +9,19 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
+from mainspring.model.breaker import Trip
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.limits import Limit, Standing, Want
+from mainspring.model.limits import Limit, LimitStatus, Standing, Want
 from mainspring.model.outcome import Failed, Failure, Snoozed, Succeeded
+from mainspring.model.queue import NewPause, Pausable
 from mainspring.model.retry import Retry
+from mainspring.store import limits
 from mainspring.store.database import RELEASE
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
-from tests.support.factories import new_jobs, opened_session, stored
+from tests.support.databases import execute, table
+from tests.support.factories import new_job, new_jobs, opened_session, stored
 
 TWO = [Limit("k", concurrency=2).want({})]
 SLOW = [Limit("r", rate="2/m").want({})]
@@ -221,17 +225,133 @@ def test_a_limit_is_what_the_code_says_now(store: SqlStore) -> None:
     store.release()
 
 
-def test_what_a_lost_release_has_left_waiting_goes_on_by_itself(store: SqlStore, clock: SettableClock) -> None:
+def test_what_a_lost_release_has_left_waiting_goes_on_by_itself(
+    url: str, store: SqlStore, clock: SettableClock
+) -> None:
     store.enqueue(new_jobs(3))
     claim(store)
-    claim(store, [Limit("k", concurrency=10).want({})])  # the code allows more now, and nobody has been told
+    execute(url, f"DELETE FROM {table(url, 'slots')}")  # and nobody has been told
 
     clock.advance("5s")
-    store.enqueue(new_jobs(1))
-    claim(store, [Limit("k", concurrency=10).want({})])
     store.release()
 
     assert JobState.BLOCKED not in states(store)
+
+
+def test_those_that_wait_hear_at_once_that_the_code_allows_more(store: SqlStore) -> None:
+    store.enqueue(new_jobs(5))
+    claim(store)
+    listener = store.listen({RELEASE})
+    listener.wait(0)
+    store.enqueue(new_jobs(1))
+
+    claim(store, [Limit("k", concurrency=10).want({})])
+    heard = listener.wait(10)
+    listener.close()
+    store.release()
+
+    assert heard == {RELEASE}
+    assert states(store) == {JobState.RUNNING: 3, JobState.READY: 3}
+
+
+def test_a_rate_that_is_raised_holds_at_once(store: SqlStore, clock: SettableClock) -> None:
+    store.enqueue(new_jobs(3))
+    claim(store, [Limit("r", rate="2/d").want({})])
+    fast = [Limit("r", rate="100/s").want({})]
+    store.enqueue(new_jobs(1))
+    claim(store, fast)
+
+    clock.advance("1s")
+    store.release()
+
+    assert (len(claim(store, fast)), states(store)) == (2, {JobState.RUNNING: 4})
+
+
+@pytest.mark.parametrize("wants", [TWO, SLOW], ids=["concurrency", "rate"])
+def test_those_that_wait_go_on_though_the_clock_was_set_back(
+    url: str, store: SqlStore, clock: SettableClock, wants: Sequence[Want]
+) -> None:
+    store.enqueue(new_jobs(4))
+    claim(store, wants)
+    execute(url, f"DELETE FROM {table(url, 'slots')}")
+
+    clock.jump(clock.now() - timedelta(hours=1))
+    store.release()
+    clock.advance("1m")
+    store.release()
+
+    assert len(claim(store, wants)) == 2
+
+
+def test_while_nobody_claims_a_rate_makes_jobs_ready_no_faster_than_it_is(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    store.enqueue(new_jobs(100))
+    claim(store, [Limit("r", rate="1/s", burst=5).want({})])
+    clock.advance("5s")
+
+    looks = 0
+    for _ in range(100):
+        looks += store.release().limits
+        clock.advance(0.1)
+
+    assert (looks, states(store)[JobState.READY]) == (2, 10)
+
+
+def test_what_waits_for_a_limit_that_the_code_no_longer_has_goes_on_by_itself(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    store.enqueue(new_jobs(50))
+    succeed(store, *claim(store))
+    succeed(store, *store.claim(opened_session(store), "default", 100))  # by code that asks for no limit
+
+    clock.advance("5s")
+    store.release()
+
+    assert states(store) == {JobState.READY: 46}
+
+
+def test_what_is_let_go_on_though_nobody_has_a_slot_is_judged_again(store: SqlStore, clock: SettableClock) -> None:
+    store.enqueue(new_jobs(50))
+    succeed(store, *claim(store))
+
+    clock.advance("5s")
+    store.release()
+
+    assert len(claim(store)) == 2
+
+
+@pytest.mark.parametrize("kind", Pausable)
+def test_a_slot_goes_to_one_that_may_be_claimed(store: SqlStore, kind: Pausable) -> None:
+    store.enqueue(new_jobs(2))
+    started = claim(store)
+    paused = new_job(priority=20, task="held", queue="held")
+    store.enqueue([paused, *new_jobs(1)])
+    session = opened_session(store)
+    store.admit([(job, TWO) for queue in ("held", "default") for job in store.claim(session, queue, 10)])
+    store.pause_claims(NewPause(kind=kind, name="held", by="ada"))
+
+    succeed(store, started[0])
+
+    assert (states(store)[JobState.READY], stored(store, paused.id).state) == (1, JobState.BLOCKED)
+    succeed(store, started[1], *claim(store))
+    assert stored(store, paused.id).state is JobState.BLOCKED
+    store.resume_claims(kind, "held")
+    store.release()
+    assert stored(store, paused.id).state is JobState.READY
+
+
+def test_a_rate_for_which_only_paused_jobs_wait_is_looked_at_now_and_then(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    store.enqueue(new_jobs(3, task="held"))
+    claim(store, SLOW)
+    store.pause_claims(NewPause(kind=Pausable.TASK, name="held", by="ada"))
+
+    clock.advance("1m")
+
+    assert store.release().next_due == timedelta(seconds=5)
+    assert states(store)[JobState.BLOCKED] == 1
 
 
 def test_a_blocked_job_can_be_cancelled_paused_and_resumed(store: SqlStore) -> None:
@@ -265,3 +385,42 @@ def test_limits_that_nobody_uses_are_pruned(store: SqlStore, clock: SettableCloc
     assert (len(still), store.release().next_due) == (2, None)
     store.enqueue(new_jobs(3))
     assert len(claim(store)) == 2
+
+
+def test_limits_are_listed_with_what_has_a_slot_and_what_waits(store: SqlStore) -> None:
+    store.enqueue(new_jobs(5))
+    claim(store)
+    store.enqueue(new_jobs(3))
+    claim(store, [Limit("@r", rate="2/m").want({})])
+    store.trip_breaker(Trip(key="smtp", lasting=timedelta(hours=1), by="ada"))
+
+    assert store.limits() == [
+        LimitStatus("@r", None, timedelta(seconds=30), 2, held=0, waiting=1),
+        LimitStatus("k", 2, None, None, held=2, waiting=3),
+    ]
+    assert [limit.key for limit in store.limits("@r")] == ["@r"]
+
+
+def test_all_that_wait_for_a_limit_are_released_and_judged_again(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RELEASE_BATCH", 2)
+    store.enqueue(new_jobs(7))
+    claim(store)
+
+    assert store.release_limit("k") == 5
+    assert states(store) == {JobState.RUNNING: 2, JobState.READY: 5}
+    assert (store.release_limit("k"), store.release_limit("unknown")) == (0, 0)
+    assert claim(store) == []
+    assert states(store) == {JobState.RUNNING: 2, JobState.BLOCKED: 5}
+
+
+def test_a_release_ends_though_what_it_lets_go_on_comes_to_wait_again(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RELEASE_BATCH", 2)
+    store.enqueue(new_jobs(7))
+    claim(store)
+    monkeypatch.setattr(store._db, "wake", lambda _: claim(store))  # by whoever hears of them
+
+    assert store.release_limit("k") == 5

@@ -53,6 +53,7 @@ INDEX = {
     "page": "jobs_pkey",
     "jobs_ahead": "jobs_ready",
     "waiting_ahead": "jobs_waiting",
+    "release": "jobs_waiting",
     "lock_running": "jobs_pkey",
     "record_lines": "jobs_pkey",
     "record_progress": "jobs_pkey",
@@ -89,6 +90,7 @@ def parameters(name: str) -> dict[str, Any]:
         "age": 0,
         "ahead": timedelta(milliseconds=50),
         "most": 100,
+        "room": 100,
         "newest": 1_000,
         "lately": timedelta(minutes=5),
         "beyond": timedelta(seconds=1),
@@ -105,6 +107,8 @@ def parameters(name: str) -> dict[str, Any]:
         everything["tasks"] = rows.document(f"package.module.task_{n}" for n in range(50))
     if name == "page" or name.startswith("dead_"):
         everything["queue"] = None
+    if name == "release":
+        everything["key"] = "smtp"
     if name == "pace of an idle queue":
         everything["queue"] = "idle"
     if name == "settle_done":
@@ -208,7 +212,7 @@ def flooded_postgres(postgres_server: str, migrated_template: str) -> Iterator[s
 
 
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
-@pytest.mark.parametrize("name", ["claim", "claim of known tasks", "promote"])
+@pytest.mark.parametrize("name", ["claim", "claim of known tasks", "promote", "release"])
 def test_postgres_takes_what_comes_first_without_sorting_all(flooded_postgres: str, name: str, mode: str) -> None:
     plan = postgres_plan(flooded_postgres, name, mode)
 

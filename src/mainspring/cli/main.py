@@ -20,6 +20,7 @@ from mainspring.cli.doctor import doctor
 from mainspring.cli.enqueue import enqueue
 from mainspring.cli.group import MISTAKE, Group
 from mainspring.cli.jobs.commands import jobs
+from mainspring.cli.limits.commands import limits
 from mainspring.cli.migrate import migrate
 from mainspring.cli.output import complain, say
 from mainspring.cli.queues.commands import queues
@@ -44,6 +45,7 @@ _ORDER = (
     "dead",
     "schedules",
     "queues",
+    "limits",
     "breakers",
     "tasks",
     "workers",
@@ -91,6 +93,7 @@ app.command(rich_help_panel="Jobs")(why)
 app.add_typer(dead, name="dead", rich_help_panel="Jobs")
 app.add_typer(schedules, name="schedules", rich_help_panel="Jobs")
 app.add_typer(queues, name="queues", rich_help_panel="Jobs")
+app.add_typer(limits, name="limits", rich_help_panel="Jobs")
 app.add_typer(breakers, name="breakers", rich_help_panel="Jobs")
 app.add_typer(tasks, name="tasks", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(workers)

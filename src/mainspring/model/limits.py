@@ -25,6 +25,11 @@ T = TypeVar("T")
 _MOST = 1_000_000
 _EVERY = timedelta(seconds=5)
 _SOONEST = timedelta(milliseconds=10)
+_AT_ONCE = 500
+_PREFIX = "@limit:"
+
+LATEST = timedelta(seconds=60)
+"""How far ahead the next look at a limit may be: one that is further ahead is from before the clock was set back."""
 
 
 @dataclass(frozen=True, init=False)
@@ -63,7 +68,7 @@ class Limit:
         """Return what a job with these arguments wants of this limit."""
         interval = None if self.rate is None else self.rate.interval
         burst = None if self.rate is None else (self.burst or self.rate.count)
-        return Want(_stored_key(render(self.key, "limits", arguments)), self.concurrency, interval, burst)
+        return Want(stored_key(render(self.key, "limits", arguments)), self.concurrency, interval, burst)
 
 
 class Want(msgspec.Struct, frozen=True):
@@ -89,6 +94,21 @@ class Standing(msgspec.Struct, frozen=True):
     breaker: State | None = None
 
 
+class LimitStatus(msgspec.Struct, frozen=True):
+    """A limit as it was at one moment, for people. The fields stand in the order of the query's columns.
+
+    The numbers are those that the code gave to it last: either so many at once, or one every `interval`, with no more
+    than `burst` together.
+    """
+
+    key: str
+    concurrency: int | None
+    interval: timedelta | None
+    burst: int | None
+    held: int  # slots that running jobs hold
+    waiting: int  # jobs that wait for it
+
+
 class Gate:
     """A limit while jobs are let through it."""
 
@@ -96,7 +116,7 @@ class Gate:
         self._standing = standing
         self.now = now
         self._held = standing.held
-        self.full_at = None if standing.interval is None else max(standing.full_at or now, now)
+        self.full_at = _full_at(standing, now)
         self.holds = standing.concurrency is not None  # whether who is let through has a slot
         self.state = None
 
@@ -131,7 +151,28 @@ class Gate:
         A slot that becomes free is given on at once. To look all the same is for what a crash may have left.
         """
         opens_at = self.opens_at()
-        return self.now + _EVERY if opens_at is None else max(opens_at, self.now + _SOONEST)
+        return self.now + _EVERY if opens_at is None else _soon(opens_at, self.now)
+
+    @property
+    def going(self) -> int:
+        """How many may go on at a look: where nobody has a slot, many more than there is room for.
+
+        It may be that the code no longer has this limit, and then nobody will give a slot back. If it has, they are
+        judged again when they are claimed, so it holds all the same.
+        """
+        return max(self.room, _AT_ONCE) if self.holds and not self._held else self.room
+
+    def look_again_at(self, released: int) -> datetime:
+        """When to look again after a look that let *released* of those that wait go on.
+
+        They take their tokens when they are claimed, and whoever claims them says anew when to look. Until then the
+        bucket looks as full as before, so it is given the time in which tokens for them come in.
+        """
+        interval = self._standing.interval
+        if interval is None or not self.room:
+            return self.release_at
+        # With room, those that stay are paused, or in somebody's hands.
+        return _soon(self.now + released * interval, self.now) if released else self.now + _EVERY
 
 
 class BreakerGate:
@@ -159,7 +200,22 @@ class BreakerGate:
     def release_at(self) -> datetime:
         """When to look again whether those that wait may go on: when it ceases to be open, or as for a slot."""
         until = self.state.until
-        return self.now + _EVERY if self.room or self.holds or until is None else until
+        return self.now + _EVERY if self.room or self.holds or until is None else _soon(until, self.now)
+
+    @property
+    def going(self) -> int:
+        """How many may go on at a look: where no probe has begun for a while, many more than there is room for.
+
+        It may be that the code no longer has this breaker, and then no probe will make room for others. If it has, they
+        are judged again when they are claimed, so it holds all the same.
+        """
+        begun = self.state.probing_since or self.state.until
+        unused = self.holds and not self._held and begun is not None and self.now - begun >= _EVERY
+        return max(self.room, _AT_ONCE) if unused else self.room
+
+    def look_again_at(self, released: int) -> datetime:  # noqa: ARG002 - as for a limit
+        """When to look again after a look that let *released* of those that wait go on."""
+        return self.release_at
 
 
 def gate(standing: Standing, now: datetime) -> Gate | BreakerGate:
@@ -189,6 +245,22 @@ def admit(
     return answers
 
 
+def _full_at(standing: Standing, now: datetime) -> datetime | None:
+    """Return when the bucket will be full again.
+
+    That can't be longer than it takes to fill it from empty: what is stored may be from when the rate was lower, or
+    from before the clock was set back.
+    """
+    if standing.interval is None or standing.burst is None:
+        return None
+    return min(max(standing.full_at or now, now), now + standing.burst * standing.interval)
+
+
+def _soon(instant: datetime, now: datetime) -> datetime:
+    """Return *instant*, or what is nearest to it of the times at which a look makes sense."""
+    return min(max(instant, now + _SOONEST), now + LATEST)
+
+
 def _rate(value: Rate | str) -> Rate:
     return rate(value, "the rate of a limit")
 
@@ -198,7 +270,18 @@ def _check_number(number: int, name: str) -> None:
         raise InvalidValue(f"expected {name} to be a whole number from 1 to {_MOST:,}, got: {shortened(number)}")
 
 
-def _stored_key(key: str) -> str:
+def stored_key(key: str) -> str:
     """Return what the limit is called in the database, where the keys of breakers begin with @ and its own must not."""
     key = short_key(key)
-    return f"@limit:{key}" if key.startswith("@") else key
+    return f"{_PREFIX}{key}" if key.startswith("@") else key
+
+
+def shown_key(key: str) -> str:
+    """Return what people call the limit that the database calls *key*."""
+    return key.removeprefix(_PREFIX)
+
+
+def check_limit_key(key: str) -> None:
+    """Refuse what no limit can be called."""
+    if not isinstance(key, str) or not key:
+        raise InvalidValue(f"expected the key of a limit, such as 'smtp', got: {shortened(key)}")

@@ -41,7 +41,8 @@ def admit(db: Database, asking: Asking) -> set[UUID]:
             db.wake(topics)
             return free | admitted
         # In a transaction of its own: together with those that are locked already, they would be locked in no order.
-        db.run("put_limits", limits=rows.limits(wanted.values()))
+        if any(waiting for (waiting,) in db.run("put_limits", limits=rows.limits(wanted.values()))):
+            db.wake({RELEASE})
     raise StoreUnavailable(f"the limits {sorted(wanted)} changed {_ROUNDS} times while we asked; try again")
 
 

@@ -133,14 +133,14 @@ def trip(db: Database, wanted: Trip) -> BreakerStatus:
     return breakers(db, wanted.key)[0]
 
 
-def reset(db: Database, name: str) -> bool:
+def reset(db: Database, name: str, *, all_at_once: bool) -> bool:
     """See `protocol.Breakers.reset_breaker`."""
     key = stored_key(name)
     was: list[Phase] = []  # kept from try to try: after a lost reply it is closed already
 
     def let_through(standing: Standing, state: State, now: datetime) -> State:
         was.append(state.phase(now))
-        return state.reset(now, held=standing.held, waiting=standing.waiting)
+        return state.reset(now, held=standing.held, waiting=standing.waiting and not all_at_once)
 
     if not db.read("breakers", key=key):
         return False

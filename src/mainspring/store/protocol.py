@@ -20,7 +20,7 @@ from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
-from mainspring.model.limits import Standing, Want
+from mainspring.model.limits import LimitStatus, Standing, Want
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
@@ -438,6 +438,24 @@ class Queues(Protocol):
         ...
 
 
+class Limits(Protocol):
+    """For whoever looks after limits, fleet-wide. They are called what people call them."""
+
+    def limits(self, name: str | None = None) -> list[LimitStatus]:
+        """Return the limits that jobs have come to lately, or the one called *name*, by their keys; no breakers.
+
+        It counts rows: not for a hot path.
+        """
+        ...
+
+    def release_limit(self, name: str) -> int:
+        """Make all jobs ready that wait for a limit, in batches, and return how many did.
+
+        Each is judged again when it is claimed. Those of paused queues and tasks stay.
+        """
+        ...
+
+
 class Breakers(Protocol):
     """For whoever rules breakers, fleet-wide. They are called what people call them."""
 
@@ -445,10 +463,11 @@ class Breakers(Protocol):
         """Open a breaker for a while, whatever it is now, and return how it stands. Jobs that run go on."""
         ...
 
-    def reset_breaker(self, name: str) -> bool:
+    def reset_breaker(self, name: str, *, all_at_once: bool = False) -> bool:
         """Close a breaker, and return whether it was open or half-open.
 
-        Jobs that wait for it go on as probes do, the first at once: all together might be what it opened for.
+        Jobs that wait for it go on as probes do, the first at once: all together might be what it opened for. They all
+        go on if *all_at_once* says so.
         """
         ...
 
@@ -535,6 +554,7 @@ class Store(
     Sweeps,
     Schedules,
     Queues,
+    Limits,
     Breakers,
     Inspects,
     Wakes,

@@ -11,7 +11,7 @@ from mainspring.model.job import JobState
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.session import Session
 from mainspring.store import sessions
-from mainspring.store.database import Database, Row
+from mainspring.store.database import RELEASE, Database, Row
 
 RERANK_BATCH = 500
 
@@ -27,7 +27,8 @@ def resume(db: Database, kind: Pausable, name: str) -> bool:
     found: list[Row] = []  # kept from try to try: after a lost reply it is gone
     db.transact(lambda tx: found.extend(tx.run("resume_claims", kind=kind, name=name)))
     if found:
-        db.wake({name} if kind is Pausable.QUEUE else _served(sessions.sessions(db)))
+        db.run("look_at_once")  # at limits: what was paused has been left out where it waited for one
+        db.wake({RELEASE} | ({name} if kind is Pausable.QUEUE else _served(sessions.sessions(db))))
     return bool(found)
 
 

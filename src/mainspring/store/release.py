@@ -8,9 +8,12 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from mainspring.model.breaker import Rule, State
-from mainspring.model.limits import BreakerGate, Gate, Standing, gate
+from mainspring.model.limits import LATEST, BreakerGate, Gate, Standing, gate
 from mainspring.store import rows
 from mainspring.store.database import RELEASE, Row, Runner
+
+_BEYOND = 2 * LATEST
+"""No look is put off for so long; what two processes take for now may differ, but not by as much as that."""
 
 Limits = Mapping[str, tuple[Standing, Gate | BreakerGate]]
 Moved = Mapping[str, tuple[datetime | None, datetime | None, State | None]]
@@ -72,20 +75,26 @@ def let_go_on(tx: Runner, limits: Limits) -> set[str]:
     topics: set[str] = set()
     for key, (standing, passed) in limits.items():
         if standing.waiting and passed.room:
-            topics |= {queue for (queue,) in tx.run("release", key=key, room=passed.room)}
+            topics |= set(_release(tx, key, passed.room))
     return topics
+
+
+def _release(tx: Runner, key: str, room: int) -> list[str]:
+    """Make up to *room* jobs ready that wait for a limit, the most urgent first; return the queue of each."""
+    return [queue for (queue,) in tx.run("release", key=key, room=room)]
 
 
 def release_due(tx: Runner, limit: int) -> tuple[int, set[str]]:
     """Look at up to *limit* limits for which it is time; return how many there were, and the topics to wake."""
-    keys = [key for (key,) in tx.run("lock_due_limits", limit=max(0, limit))]
+    keys = [key for (key,) in tx.run("lock_due_limits", limit=max(0, limit), beyond=_BEYOND)]
     if not keys:
         return 0, set()
-    limits = look(tx, keys)
-    topics = let_go_on(tx, limits)
-    moved: Moved = {
-        key: (standing.full_at, passed.release_at if standing.waiting else None, None)
-        for key, (standing, passed) in limits.items()
-    }
+    topics: set[str] = set()
+    moved: dict[str, tuple[datetime | None, datetime | None, State | None]] = {}
+    for key, (standing, passed) in look(tx, keys).items():
+        queues = _release(tx, key, passed.going) if standing.waiting and passed.going else []
+        topics.update(queues)
+        # When it is full is kept as the gate has it: what is too far ahead would be so again at the next look.
+        moved[key] = passed.full_at, passed.look_again_at(len(queues)) if standing.waiting else None, None
     tx.run("move_limits", moved=rows.moved(moved))
     return len(keys), topics

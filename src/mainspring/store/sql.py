@@ -14,7 +14,7 @@ from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import LogEntry, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
-from mainspring.model.limits import Standing, Want
+from mainspring.model.limits import LimitStatus, Standing, Want
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
@@ -29,6 +29,7 @@ from mainspring.store import (
     fire,
     inspect,
     journal,
+    limits,
     migrate,
     queues,
     schedules,
@@ -194,11 +195,17 @@ class SqlStore:
     def queues(self) -> list[Queue]:
         return queues.queues(self._db)
 
+    def limits(self, name: str | None = None) -> list[LimitStatus]:
+        return limits.limits(self._db, name)
+
+    def release_limit(self, name: str) -> int:
+        return limits.release(self._db, name)
+
     def trip_breaker(self, wanted: Trip) -> BreakerStatus:
         return breakers.trip(self._db, wanted)
 
-    def reset_breaker(self, name: str) -> bool:
-        return breakers.reset(self._db, name)
+    def reset_breaker(self, name: str, *, all_at_once: bool = False) -> bool:
+        return breakers.reset(self._db, name, all_at_once=all_at_once)
 
     def breakers(self, name: str | None = None) -> list[BreakerStatus]:
         return breakers.breakers(self._db, name)

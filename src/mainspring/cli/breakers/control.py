@@ -7,7 +7,7 @@ import typer
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.breakers.database import breakers_at
 from mainspring.cli.breakers.list import breaker_document, why
-from mainspring.cli.breakers.options import DEFAULT_LASTING, BreakerKey, Lasting
+from mainspring.cli.breakers.options import DEFAULT_LASTING, AllAtOnce, BreakerKey, Lasting
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.pauses import By, Reason
@@ -43,10 +43,10 @@ def trip(
         say(f"{key} is open for {span(wanted)}: {why(tripped)}")
 
 
-def reset(key: BreakerKey, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def reset(key: BreakerKey, all_at_once: AllAtOnce = False, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Close a breaker. Jobs that wait for it go on, one after the other at first."""
     with breakers_at(url) as breakers:
-        was_open = breakers.reset(key)
+        was_open = breakers.reset(key, all=all_at_once)
         after = breakers.get(key)
         near = [] if was_open else [one.key for one in breakers.list() if one.phase is not Phase.CLOSED]
     if as_json:

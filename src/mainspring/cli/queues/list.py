@@ -14,7 +14,13 @@ from mainspring.cli.times import span
 from mainspring.model.job import JobState
 from mainspring.model.queue import Queue
 
-_SHOWN = (JobState.READY, JobState.RUNNING, JobState.SCHEDULED, JobState.RETRYING)
+_SHOWN = {
+    "Ready": (JobState.READY,),
+    "Running": (JobState.RUNNING,),
+    "Later": (JobState.SCHEDULED, JobState.RETRYING),  # together: a column for each would not fit 80 columns
+    "Blocked": (JobState.BLOCKED,),
+    "Paused": (JobState.PAUSED,),
+}
 
 
 def list_queues(url: str, as_json: bool) -> None:
@@ -43,15 +49,15 @@ def queue_document(queue: Queue) -> dict[str, object]:
 def _show(queues: Sequence[Queue]) -> None:
     table = listing()
     table.add_column("Queue", overflow="fold")
-    for state in _SHOWN:
-        table.add_column(state.capitalize(), no_wrap=True, justify="right")
+    for title in _SHOWN:
+        table.add_column(title, no_wrap=True, justify="right")
     table.add_column("Oldest", no_wrap=True, justify="right")
     table.add_column("Workers", no_wrap=True, justify="right")
     table.add_column("State", no_wrap=True)
     for queue in queues:
         table.add_row(
             cell(queue.name),
-            *(cell(queue.jobs.get(state, 0)) for state in _SHOWN),
+            *(cell(sum(queue.jobs.get(state, 0) for state in states)) for states in _SHOWN.values()),
             cell("" if queue.oldest_ready is None else span(queue.oldest_ready)),
             cell(len(queue.workers)),
             cell("paused", "yellow") if queue.paused else _warning(queue),

@@ -8,14 +8,16 @@ SELECT key AS limit_key, concurrency, gap, burst
 FROM mainspring_limits
 WHERE key IN (SELECT value FROM json_each(:keys));
 
--- What has become of a breaker stays.
+-- What has become of a breaker stays. With other numbers those that wait may go on sooner, so somebody is to look at once.
 -- name: put_limits
 INSERT INTO mainspring_limits (key, concurrency, gap, burst, breaker)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
 FROM json_each(:limits)
 WHERE TRUE
 ON CONFLICT (key) DO UPDATE
-SET concurrency = excluded.concurrency, gap = excluded.gap, burst = excluded.burst;
+SET concurrency = excluded.concurrency, gap = excluded.gap, burst = excluded.burst,
+    release_at = CASE WHEN release_at IS NOT NULL THEN :now END
+RETURNING release_at IS NOT NULL AS waiting;
 
 -- name: look_at_limits
 {standing};
@@ -40,6 +42,7 @@ SELECT key AS limit_key, job_id
 FROM mainspring_slots
 WHERE job_id IN (SELECT value FROM json_each(:ids));
 
+-- What nobody could claim leaves its place to others.
 -- name: release
 UPDATE mainspring_jobs
 SET state = 'ready', waits_for = NULL
@@ -47,6 +50,8 @@ WHERE rowid IN (
     SELECT rowid
     FROM mainspring_jobs
     WHERE waits_for = :key
+      AND task NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'task')
+      AND queue NOT IN (SELECT name FROM mainspring_pauses WHERE kind = 'queue')
     ORDER BY rank, rowid
     LIMIT :room
 )
@@ -60,12 +65,18 @@ SET full_at = moved.value ->> 0,
 FROM json_each(:moved) AS moved
 WHERE mainspring_limits.key = moved.key;
 
+-- What lies beyond all that would be put off is from before the clock was set back.
 -- name: lock_due_limits
 SELECT key AS limit_key
 FROM mainspring_limits
-WHERE release_at <= :now
+WHERE release_at <= :now OR release_at > :now + :beyond
 ORDER BY release_at
 LIMIT :limit;
+
+-- name: look_at_once
+UPDATE mainspring_limits
+SET release_at = :now
+WHERE release_at IS NOT NULL;
 
 -- name: next_release
 SELECT release_at - :now AS wait_us
@@ -80,6 +91,14 @@ FROM mainspring_slots
 WHERE key = :key
 ORDER BY job_id
 LIMIT :limit;
+
+-- name: limits
+SELECT key AS limit_key, concurrency, gap, burst,
+       (SELECT count(*) FROM mainspring_slots AS slot WHERE slot.key = mainspring_limits.key) AS held,
+       (SELECT count(*) FROM mainspring_jobs WHERE waits_for = mainspring_limits.key) AS waiters
+FROM mainspring_limits
+WHERE breaker IS NULL AND (:key IS NULL OR key = :key)
+ORDER BY key;
 
 -- name: breakers
 SELECT :now AS now_at, key AS limit_key, breaker,
