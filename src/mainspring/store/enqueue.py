@@ -19,6 +19,9 @@ from mainspring.store.transaction import check_outside
 
 _ROUNDS = 10
 
+_LARGE = 50_000
+"""Jobs that are written within a second or so: for no longer are others of their fair key to wait."""
+
 Turns = Mapping[UUID, int]
 """By their ids, the turns of those jobs that have one."""
 
@@ -36,7 +39,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN) -> list[UU
     # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job will
     # stand in its line; and to keep the line locked until then, or while a large batch is written, would hold up all
     # others who join it.
-    line_up = conn is OWN and not keyed and len(pieces) == 1 and any(job.fair for job in jobs)
+    line_up = conn is OWN and not keyed and len(jobs) <= _LARGE and any(job.fair for job in jobs)
     topics = {topic for job in jobs for topic in topics_of(job, has_turn=line_up)}
 
     def work(runner: Runner) -> dict[UUID, UUID]:
