@@ -17,7 +17,7 @@ from mainspring.model.rate import rate as read_rate
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.replay import Plan, Progress, Replay
-from mainspring.service import person
+from mainspring.service import said_by
 from mainspring.store.protocol import LetterFilter
 from mainspring.twin import twin
 
@@ -174,7 +174,7 @@ def _batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 def _record(deed: str, by: str | None, reason: str | None) -> str:
     """Return what is kept with each job: what was done, by whom, and why."""
-    return f"{deed} by {by or person()}{f': {reason}' if reason else ''}"
+    return f"{deed} {said_by(by, reason)}"
 
 
 def _canary(value: int) -> int:

@@ -20,6 +20,7 @@ from mainspring.model.journal import LogEntry
 from mainspring.model.payload import convert
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
+from mainspring.service import said_by
 from mainspring.store.journal import all_logs
 from mainspring.twin import twin
 
@@ -89,9 +90,12 @@ class JobHandle(Generic[R_co]):
         """Cancel it: at once when it waits, by asking its worker when it runs. Returns the state it is in then."""
         return self._controlled(self._client.store.cancel([self.id], reason))
 
-    def pause(self, reason: str | None = None) -> JobState:
-        """Hold it until `resume`: at once when it waits, by asking its worker when it runs."""
-        return self._controlled(self._client.store.pause([self.id], reason))
+    def pause(self, reason: str | None = None, *, by: str | None = None) -> JobState:
+        """Hold it until `resume`: at once when it waits, by asking its worker when it runs.
+
+        *by* is who says so: the user of this process and its host, unless told.
+        """
+        return self._controlled(self._client.store.pause([self.id], said_by(by, reason)))
 
     def resume(self) -> JobState:
         """Let it go on at its due time."""

@@ -16,10 +16,10 @@ from mainspring.model.job import priority_of
 from mainspring.model.preview import Preview, preview
 from mainspring.model.schedule import Definition, Misfire, NewSchedule, Origin, Overlap, Schedule
 from mainspring.model.task import Registry, Task
-from mainspring.model.text import counted, shortened
+from mainspring.model.text import counted, shortened, storable
 from mainspring.model.tick import TickRecord
 from mainspring.model.trigger import After, Trigger, ticks
-from mainspring.service import node_name
+from mainspring.service import node_name, person
 from mainspring.task_handle import TaskHandle
 
 T = TypeVar("T", bound=TaskHandle[..., Any])
@@ -100,9 +100,13 @@ class Schedules:
             raise self._unknown(schedule_id)
         return found
 
-    def pause(self, schedule_id: str) -> Schedule:
-        """Hold it until `resume`. What it has enqueued goes on."""
-        return self._moved(schedule_id, self._client.store.pause_schedules([schedule_id]))
+    def pause(self, schedule_id: str, *, reason: str | None = None, by: str | None = None) -> Schedule:
+        """Hold it until `resume`. What it has enqueued goes on.
+
+        *by* is who says so: the user of this process and its host, unless told.
+        """
+        who, why = storable(by or person()), None if reason is None else storable(reason)
+        return self._moved(schedule_id, self._client.store.pause_schedules([schedule_id], who, why))
 
     def resume(self, schedule_id: str) -> Schedule:
         """Let it go on with the next tick; those that came in the meantime are recorded as skipped."""

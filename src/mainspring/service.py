@@ -22,6 +22,11 @@ def node_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
+def said_by(by: str | None, reason: str | None) -> str:
+    """Return who says so, the user of this process unless told, and why: what is kept with what he does."""
+    return f"by {by or person()}{f': {reason}' if reason else ''}"
+
+
 def person() -> str:
     """Return who uses this process, as is recorded with what he does: the user's name, and the host's."""
     try:

@@ -280,7 +280,8 @@ def test_a_page_begins_after_an_id(app: Mainspring) -> None:
 def test_a_job_that_waits_can_be_paused_resumed_cancelled_and_replayed(app: Mainspring) -> None:
     job = app.task(greet).enqueue("Ada")
 
-    assert job.pause("lunch") is JobState.PAUSED
+    assert job.pause("lunch", by="ada") is JobState.PAUSED
+    assert job.explain()[0].sentence == "it was paused (by ada: lunch)"
     assert [reason.code for reason in job.explain()] == ["paused", "no_worker"]
     assert job.resume() is JobState.READY
     assert job.cancel() is JobState.CANCELLED

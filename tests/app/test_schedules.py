@@ -24,6 +24,7 @@ from mainspring import (
 )
 from mainspring.model.schedule import Origin
 from mainspring.model.tick import Verdict
+from mainspring.service import person
 from mainspring.testing import SettableClock, drain, isolated
 from tests.support.databases import execute, table
 from tests.support.waiting import until
@@ -38,6 +39,21 @@ def work() -> None: ...
 @pytest.fixture
 def app(url: str, clock: SettableClock) -> Mainspring:
     return Mainspring(url, clock=clock)
+
+
+def test_who_paused_a_schedule_and_why_is_kept_until_it_is_resumed(app: Mainspring) -> None:
+    @app.task
+    def work() -> None: ...
+
+    app.schedules.add("s", work, every("1h"))
+    first = app.schedules.pause("s", reason="it floods the log", by="ada")
+    again = app.schedules.pause("s", by="bob")
+
+    assert (first.paused_by, first.reason) == ("ada", "it floods the log")
+    assert (again.paused_by, again.reason, again.paused_at) == ("bob", None, first.paused_at)
+    assert app.schedules.pause("s").paused_by == person()
+    resumed = app.schedules.resume("s")
+    assert (resumed.paused, resumed.paused_by, resumed.reason, resumed.paused_at) == (False, None, None, None)
 
 
 def test_a_schedule_in_code_runs_at_its_times(app: Mainspring, clock: SettableClock) -> None:

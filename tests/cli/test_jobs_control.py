@@ -17,6 +17,7 @@ from mainspring.cli.jobs import control
 from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Succeeded
+from mainspring.service import person
 from mainspring.store.sql import SqlStore
 from tests.cli.jobs import FAILED, Jobs, jobs_in
 from tests.cli.program import assert_refused, in_process, mainspring
@@ -41,7 +42,7 @@ def test_a_running_jobs_worker_is_asked(jobs: Jobs) -> None:
 
     paused = in_process("jobs", "pause", str(job.id), "--reason", "too hot")
     assert paused.stdout == f"{job.id} running; its worker was asked to pause it\n"
-    assert (jobs.get(job.id).wish, jobs.get(job.id).reason) == (Wish.PAUSE, "too hot")
+    assert (jobs.get(job.id).wish, jobs.get(job.id).reason) == (Wish.PAUSE, f"by {person()}: too hot")
     assert in_process("jobs", "resume", str(job.id)).stdout == f"{job.id} running\n"
     assert jobs.get(job.id).wish is None
     assert in_process("jobs", "cancel", str(job.id)).stdout == f"{job.id} running; its worker was asked to cancel it\n"

@@ -171,6 +171,9 @@ class Schedule(msgspec.Struct, frozen=True):
     overdue: bool  # somebody was told so
     created_at: datetime
     changed_at: datetime
+    paused_by: str | None = None  # who paused it last, and why, and since when it has been
+    reason: str | None = None
+    paused_at: datetime | None = None
 
     @property
     def ended(self) -> bool:

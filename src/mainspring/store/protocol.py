@@ -371,8 +371,11 @@ class Schedules(Protocol):
         """Return the schedules with these ids; unknown ids are left out."""
         ...
 
-    def pause_schedules(self, ids: Collection[str]) -> set[str]:
-        """Hold schedules until they are resumed; return the ids that are known. Jobs that they made go on."""
+    def pause_schedules(self, ids: Collection[str], by: str = "", reason: str | None = None) -> set[str]:
+        """Hold schedules until they are resumed; return the ids that are known. Jobs that they made go on.
+
+        Who says so, and why, is kept until then.
+        """
         ...
 
     def resume_schedules(self, ids: Collection[str], node: str) -> set[str]:

@@ -35,14 +35,26 @@ def get(db: Database, ids: Collection[str]) -> dict[str, Schedule]:
     return {schedule.id: schedule for row in found if (schedule := rows.to_schedule(row))}
 
 
-def pause(db: Database, ids: Collection[str]) -> set[str]:
+def pause(db: Database, ids: Collection[str], by: str, reason: str | None) -> set[str]:
     """See `protocol.Schedules.pause_schedules`."""
-    return db.transact(lambda tx: _move(tx, ids, lambda schedule, _: firing.pause(schedule), paused=True))
+
+    def work(tx: Runner) -> set[str]:
+        paused = _move(tx, ids, lambda schedule, _: firing.pause(schedule), paused=True)
+        tx.run("note_pause", ids=rows.document(paused), by=by, reason=reason)
+        return paused
+
+    return db.transact(work)
 
 
 def resume(db: Database, ids: Collection[str], node: str) -> set[str]:
     """See `protocol.Schedules.resume_schedules`."""
-    resumed = db.transact(lambda tx: _move(tx, ids, firing.resume, paused=False, node=node))
+
+    def work(tx: Runner) -> set[str]:
+        resumed = _move(tx, ids, firing.resume, paused=False, node=node)
+        tx.run("note_pause", ids=rows.document(resumed), by=None, reason=None)
+        return resumed
+
+    resumed = db.transact(work)
     db.wake({FIRE})
     return resumed
 

@@ -162,8 +162,8 @@ class SqlStore:
     def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:
         return schedules.get(self._db, ids)
 
-    def pause_schedules(self, ids: Collection[str]) -> set[str]:
-        return schedules.pause(self._db, ids)
+    def pause_schedules(self, ids: Collection[str], by: str = "", reason: str | None = None) -> set[str]:
+        return schedules.pause(self._db, ids, by, reason)
 
     def resume_schedules(self, ids: Collection[str], node: str) -> set[str]:
         return schedules.resume(self._db, ids, node)

@@ -19,6 +19,7 @@ from mainspring.cli.values import job_state
 from mainspring.errors import InvalidValue, JobNotFound
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.text import counted
+from mainspring.service import said_by
 from mainspring.store import Store
 from mainspring.store.protocol import JobFilter
 
@@ -79,7 +80,7 @@ _PAUSE = _Action(
     "paused",
     (*_WAITING, JobState.RUNNING),
     (*_WAITING, JobState.RUNNING),
-    lambda store, ids, reason: store.pause(ids, reason),
+    lambda store, ids, reason: store.pause(ids, said_by(None, reason)),
     lambda before, after: _newly(before, after, JobState.PAUSED, Wish.PAUSE),
 )
 _RESUME = _Action(

@@ -11,6 +11,7 @@ from mainspring.app import DEFAULT_URL
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
+from mainspring.cli.pauses import By, Reason
 from mainspring.cli.schedules.database import schedules_at
 from mainspring.cli.schedules.document import schedule_document
 from mainspring.cli.schedules.look import standing
@@ -26,9 +27,11 @@ T = TypeVar("T")
 _MISSING = 1
 
 
-def pause(ids: ScheduleIds, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def pause(
+    ids: ScheduleIds, reason: Reason = None, by: By = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Hold schedules until they are resumed. The jobs that they have made go on."""
-    _move(ids, Schedules.pause, url, as_json)
+    _move(ids, lambda schedules, one: schedules.pause(one, reason=reason, by=by), url, as_json)
 
 
 def resume(ids: ScheduleIds, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:

@@ -69,6 +69,9 @@ def _facts(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
 
 def _times(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
     definition, where = schedule.definition, zone_of(schedule.definition.trigger)
+    if schedule.paused_at is not None:
+        why = f": {schedule.reason}" if schedule.reason else ""
+        yield "Paused", f"by {schedule.paused_by}, {ago(schedule.paused_at, now)}{why}"
     if schedule.tick_at is not None and schedule.paused:
         yield "Held", f"its ticks from {instant(schedule.tick_at, where)} on"
     elif schedule.tick_at is not None:

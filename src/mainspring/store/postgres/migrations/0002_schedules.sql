@@ -17,6 +17,9 @@ CREATE TABLE mainspring.schedules (
     overdue     boolean NOT NULL DEFAULT false,
     created_at  timestamptz NOT NULL,
     changed_at  timestamptz NOT NULL,
+    paused_by   text,
+    reason      text,
+    paused_at   timestamptz,
     CHECK (NOT (paused AND due_at IS NOT NULL)),
     CHECK (buffered_at IS NULL OR awaits)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);

@@ -86,7 +86,7 @@ CAST(extract(epoch FROM ageing) * 1000000 AS bigint)
 -- An id that is not a UUID has another name, by which it is left as it is.
 -- name: schedule
 id AS schedule_id, definition, origin, paused, tick_at, due_at, runs, buffered_at, awaits, ended_at, expected_by, overdue, created_at,
-changed_at
+changed_at, paused_by, reason, paused_at
 
 -- name: idempotency_asked
 asked AS MATERIALIZED (

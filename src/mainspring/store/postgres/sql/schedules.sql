@@ -116,3 +116,11 @@ WHERE schedule = :schedule AND until IS NOT NULL
   AND at = ANY (ARRAY(SELECT timestamptz 'epoch' + CAST(value AS bigint) * interval '1 microsecond'
                      FROM json_array_elements_text(CAST(:ats AS json)) AS given (value)))
 RETURNING at, until, count, verdict, reason;
+
+-- Who says so last, and why, stands; it has been paused since the first said so.
+-- name: note_pause
+WITH {clock}
+UPDATE mainspring.schedules
+SET paused_by = :by, reason = :reason,
+    paused_at = CASE WHEN CAST(:by AS text) IS NOT NULL THEN coalesce(paused_at, (SELECT now FROM clock)) END
+WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))));

@@ -17,6 +17,9 @@ CREATE TABLE mainspring_schedules (
     overdue     INTEGER NOT NULL DEFAULT 0 CHECK (overdue IN (0, 1)),
     created_at  INTEGER NOT NULL,
     changed_at  INTEGER NOT NULL,
+    paused_by   TEXT,
+    reason      TEXT,
+    paused_at   INTEGER,
     CHECK (NOT (paused AND due_at IS NOT NULL)),
     CHECK (buffered_at IS NULL OR awaits)
 ) STRICT;

@@ -84,3 +84,9 @@ DELETE FROM mainspring_ticks
 WHERE schedule = :schedule AND until IS NOT NULL
   AND at IN (SELECT value FROM json_each(:ats))
 RETURNING at, until, count, verdict, reason;
+
+-- Who says so last, and why, stands; it has been paused since the first said so.
+-- name: note_pause
+UPDATE mainspring_schedules
+SET paused_by = :by, reason = :reason, paused_at = CASE WHEN :by IS NOT NULL THEN coalesce(paused_at, :now) END
+WHERE id IN (SELECT value FROM json_each(:ids));
