@@ -54,6 +54,7 @@ def test_who_paused_a_schedule_and_why_is_kept_until_it_is_resumed(app: Mainspri
     assert app.schedules.pause("s").paused_by == person()
     resumed = app.schedules.resume("s")
     assert (resumed.paused, resumed.paused_by, resumed.reason, resumed.paused_at) == (False, None, None, None)
+    app.close()
 
 
 def test_a_schedule_in_code_runs_at_its_times(app: Mainspring, clock: SettableClock) -> None:
