@@ -87,13 +87,6 @@ MUTANTS = [
         f"{LIMIT_RACES}::test_to_admit_and_to_settle_jobs_of_one_schedule_do_not_wait_for_each_other",
     ),
     Mutant(
-        "limits are locked in no order",
-        f"{POSTGRES}/limits.sql",
-        "WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))\nORDER BY key\n",
-        "WHERE key = ANY (ARRAY(SELECT json_array_elements_text(CAST(:keys AS json))))\nORDER BY key DESC\n",
-        f"{LIMIT_RACES}::test_wishes_that_are_granted_lock_limits_in_the_order_of_all",
-    ),
-    Mutant(
         "SQLite lets a flood that waits for a limit have its turns",
         f"{SQLITE}/fragments.sql",
         "WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL",
@@ -334,15 +327,15 @@ MUTANTS = [
     Mutant(
         "SQLite ranks strictly though a queue has ageing on",
         f"{SQLITE}/fragments.sql",
-        "coalesce((SELECT -priority * ageing FROM mainspring_queues WHERE name = queue), {strictly})",
-        "{strictly}",
+        "coalesce((SELECT due_us - priority * ageing + position FROM mainspring_queues WHERE name = queue),",
+        "coalesce(NULL,",
         f"{AGEING}::test_a_point_of_priority_is_worth_so_much_waiting_time[sqlite",
     ),
     Mutant(
         "PostgreSQL ranks strictly though a queue has ageing on",
         f"{POSTGRES}/fragments.sql",
-        "coalesce((SELECT -priority * {ageing_us} FROM mainspring.queues WHERE name = queue), {strictly})",
-        "{strictly}",
+        "coalesce((SELECT due_us - priority * {ageing_us} + position FROM mainspring.queues WHERE name = queue),",
+        "coalesce(NULL,",
         f"{AGEING}::test_a_point_of_priority_is_worth_so_much_waiting_time[postgres",
     ),
     Mutant(
@@ -376,7 +369,7 @@ MUTANTS = [
     Mutant(
         "a resume wakes nobody",
         "store/queues.py",
-        "        db.wake({name} if kind is Pausable.QUEUE else _served(sessions.sessions(db)))",
+        "        db.wake({RELEASE} | ({name} if kind is Pausable.QUEUE else _served(sessions.sessions(db))))",
         "        pass",
         f"{PAUSES}::test_the_resume_of_a_task_is_heard_by_all_queues_that_are_served",
     ),
