@@ -523,15 +523,15 @@ MUTANTS = [
     Mutant(
         "a wish that comes while an attempt ends is forgotten",
         "store/settle.py",
-        "    topics = _grant(tx, [row for row in moved if row[3] is not None or row[0] in paused])\n",
-        "    topics: set[str] = set()\n",
+        "    granted = _grant(tx, wished)\n",
+        "    granted: list[Settlement] = []\n",
         f"{SETTLE}::test_a_cancel_that_comes_during_a_failing_attempt_is_not_lost",
     ),
     Mutant(
         "a replay begins with a fence that was used before",
         f"{POSTGRES}/control.sql",
-        "\n       fence, new_reason, error, schedule, tick\nFROM gone",
-        "\n       0, new_reason, error, schedule, tick\nFROM gone",
+        "\n       fence, new_reason, error, schedule, tick, fair, weight\nFROM gone",
+        "\n       0, new_reason, error, schedule, tick, fair, weight\nFROM gone",
         f"{CONTROL}::test_a_dead_job_lives_again_with_fresh_counters_and_a_growing_fence[postgres",
     ),
     Mutant(
@@ -1604,7 +1604,7 @@ MUTANTS = [
     Mutant(
         "nobody tells a schedule that its job has ended",
         "store/settle.py",
-        "topics = _follow(tx, settlements, settled)",
+        "topics = _follow(tx, settlements, settled.all)",
         "topics: set[str] = set()",
         f"{FIRE}::test_a_buffered_tick_fires_when_the_job_before_it_has_ended[sqlite",
     ),
