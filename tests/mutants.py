@@ -117,7 +117,7 @@ MUTANTS = [
     Mutant(
         "a job that is put off pays for each of its turns",
         "store/keys.py",
-        "        give_back(tx, costs(left))\n",
+        "        give_back(tx, (lifecycle.leaves(was, job.state) for was, job in different))\n",
         "",
         f"{FAIRNESS}::test_one_who_puts_his_job_off_again_and_again_pays_for_one_turn[sqlite",
     ),
@@ -229,7 +229,7 @@ MUTANTS = [
     Mutant(
         "what leaves its line unserved has cost it a turn",
         "store/settle.py",
-        "    give_back(tx, _left(moved))\n",
+        "    give_back(tx, (one.leaves for one in moved))\n",
         "",
         f"{FAIRNESS}::test_a_flood_that_never_had_its_turn_does_not_count[sqlite",
     ),

@@ -16,7 +16,7 @@ from mainspring.model.job import priority_of
 from mainspring.model.preview import Preview, preview
 from mainspring.model.schedule import Definition, Misfire, NewSchedule, Origin, Overlap, Schedule
 from mainspring.model.task import Registry, Task
-from mainspring.model.text import counted, shortened, storable
+from mainspring.model.text import counted, said, shortened
 from mainspring.model.tick import TickRecord
 from mainspring.model.trigger import After, Trigger, ticks
 from mainspring.service import node_name, person
@@ -105,7 +105,7 @@ class Schedules:
 
         *by* is who says so: the user of this process and its host, unless told.
         """
-        who, why = storable(by or person()), None if reason is None else storable(reason)
+        who, why = said(person() if by is None else by, reason, "pauses the schedule")
         return self._moved(schedule_id, self._client.store.pause_schedules([schedule_id], who, why))
 
     def resume(self, schedule_id: str) -> Schedule:

@@ -52,6 +52,8 @@ def test_who_paused_a_schedule_and_why_is_kept_until_it_is_resumed(app: Mainspri
     assert (first.paused_by, first.reason) == ("ada", "it floods the log")
     assert (again.paused_by, again.reason, again.paused_at) == ("bob", None, first.paused_at)
     assert app.schedules.pause("s").paused_by == person()
+    with pytest.raises(InvalidValue, match="expected reason to be text, got: 5"):
+        app.schedules.pause("s", reason=5)  # type: ignore[arg-type]
     resumed = app.schedules.resume("s")
     assert (resumed.paused, resumed.paused_by, resumed.reason, resumed.paused_at) == (False, None, None, None)
     app.close()

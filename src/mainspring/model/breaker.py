@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from mainspring.errors import InvalidValue
 from mainspring.model.duration import Duration, duration
 from mainspring.model.template import render
-from mainspring.model.text import short_key, shortened, storable
+from mainspring.model.text import said, short_key, shortened
 
 PREFIX = "@breaker:"
 """Where the key of a breaker begins in the table that it shares with limits; no limit's key begins so."""
@@ -261,13 +261,9 @@ class Trip(msgspec.Struct, frozen=True, kw_only=True):
         check_breaker_key(self.key)
         if duration(self.lasting, "lasting") == timedelta(0):
             raise InvalidValue("expected lasting to be longer than 0; to close a breaker, reset it")
-        if not isinstance(self.by, str) or not self.by.strip():
-            raise InvalidValue(f"expected by to say who trips the breaker, got: {shortened(self.by)}")
-        msgspec.structs.force_setattr(self, "by", storable(self.by))
-        if self.reason is not None:
-            if not isinstance(self.reason, str):
-                raise InvalidValue(f"expected reason to be text, got: {shortened(self.reason)}")
-            msgspec.structs.force_setattr(self, "reason", storable(self.reason))
+        by, reason = said(self.by, self.reason, "trips the breaker")
+        msgspec.structs.force_setattr(self, "by", by)
+        msgspec.structs.force_setattr(self, "reason", reason)
 
 
 def check_breaker_key(key: str) -> None:

@@ -183,7 +183,6 @@ class Job(msgspec.Struct, frozen=True):
     waits_for: str | None = None  # the limit for which it is blocked
     holds: tuple[str, ...] = ()  # the limits of which it has a slot
     breaker: Want | None = None  # the one under which its worker runs it; not stored
-
     turn: int | None = None  # by which it was claimed, if it takes turns; known to its worker only
 
     @property

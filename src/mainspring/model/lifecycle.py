@@ -236,6 +236,13 @@ def _due(job: Job, *, later: bool) -> JobState:
     return SCHEDULED if job.state is READY else job.state
 
 
+def leaves(job: Job, state: JobState) -> tuple[Line, int] | None:
+    """Return the line that *job* leaves unserved by its move to *state*, and what it has paid there; None if none."""
+    if job.line is None or job.state is not READY or state is READY:
+        return None
+    return job.line, step(job.weight or 1)
+
+
 def _ready(job: Job) -> JobState:
     """Return the state of *job*, which is due: one with a fair key gets its turn from promote, and is ready then."""
     return READY if job.fair is None else SCHEDULED
@@ -251,7 +258,7 @@ class _Changes(TypedDict, total=False):
     reason: str | None
     holds: tuple[str, ...]
     waits_for: str
-    leaves: tuple[Line, int]
+    leaves: tuple[Line, int] | None
     breaker: Want | None
     worked: bool | None
 
@@ -260,8 +267,7 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     changes.setdefault("attempt", job.attempt)
     changes.setdefault("losses", job.losses)
     changes.setdefault("holds", job.holds)
-    if job.state is READY and job.line:
-        changes["leaves"] = (job.line, step(job.weight or 1))
+    changes["leaves"] = leaves(job, state)
     changes.setdefault("breaker", job.breaker)
     return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
 

@@ -11,7 +11,7 @@ import msgspec
 from mainspring.errors import InvalidValue
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import JobState, check_name
-from mainspring.model.text import shortened, storable
+from mainspring.model.text import said, shortened
 
 _SHORTEST_AGEING = timedelta(seconds=1)
 
@@ -43,13 +43,9 @@ class NewPause(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_name(self.name, self.kind)
-        if not isinstance(self.by, str) or not self.by.strip():
-            raise InvalidValue(f"expected by to say who pauses the {self.kind}, got: {shortened(self.by)}")
-        if self.reason is not None and not isinstance(self.reason, str):
-            raise InvalidValue(f"expected reason to be text, got: {shortened(self.reason)}")
-        msgspec.structs.force_setattr(self, "by", storable(self.by))
-        if self.reason is not None:
-            msgspec.structs.force_setattr(self, "reason", storable(self.reason))
+        by, reason = said(self.by, self.reason, f"pauses the {self.kind}")
+        msgspec.structs.force_setattr(self, "by", by)
+        msgspec.structs.force_setattr(self, "reason", reason)
 
 
 class Pause(msgspec.Struct, frozen=True):

@@ -44,6 +44,15 @@ def check_document(text: str, what: str) -> None:
         )
 
 
+def said(by: str, reason: str | None, deed: str) -> tuple[str, str | None]:
+    """Return who does *deed*, and why if he says so, as it can be stored; refuse what is no text."""
+    if not isinstance(by, str) or not by.strip():
+        raise InvalidValue(f"expected by to say who {deed}, got: {shortened(by)}")
+    if reason is not None and not isinstance(reason, str):
+        raise InvalidValue(f"expected reason to be text, got: {shortened(reason)}")
+    return storable(by), None if reason is None else storable(reason)
+
+
 def counted(count: int, noun: str) -> str:
     """Return so many of *noun*: `1 job`, `7 jobs`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from mainspring.model import lifecycle
-from mainspring.model.fairness import costs
-from mainspring.model.job import IfTaken, Job, JobState, NewJob
+from mainspring.model.job import IfTaken, Job, NewJob
 from mainspring.store import rows
 from mainspring.store.database import Runner
 from mainspring.store.rows import to_job
@@ -47,12 +46,7 @@ def _change(tx: Runner, changing: Iterable[NewJob], standing: dict[UUID, UUID], 
     different = [(before[holder], job) for holder, job in after.items() if job != before[holder]]
     if different:
         tx.run("replace", changed=rows.replacements(different))
-        left = [
-            (was.line, was.weight or 1)
-            for was, job in different
-            if was.state is JobState.READY is not job.state and was.line
-        ]
-        give_back(tx, costs(left))
+        give_back(tx, (lifecycle.leaves(was, job.state) for was, job in different))
 
 
 def changed_before(tx: Runner, changed: Changed) -> dict[UUID, UUID]:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from mainspring.model import lifecycle
-from mainspring.model.fairness import Line
 from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.outcome import Paused
@@ -56,7 +55,7 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     # this call has settled nothing is free: the job may have been claimed since, and the slot be its next attempt's.
     moved = [*(one for one in settlements if one.job_id in settled.now), *granted]
     topics |= wakes | free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)
-    give_back(tx, _left(moved))
+    give_back(tx, (one.leaves for one in moved))
     return settled.all | also.all, topics
 
 
@@ -98,15 +97,6 @@ def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set
 def _matter(settlements: Sequence[Settlement]) -> bool:
     """Return whether anybody else depends on the end of these jobs."""
     return any(settlement.schedule or settlement.holds for settlement in settlements)
-
-
-def _left(moved: Sequence[Settlement]) -> dict[Line, int]:
-    left: dict[Line, int] = {}
-    for settlement in moved:
-        if settlement.leaves:
-            line, paid = settlement.leaves
-            left[line] = left.get(line, 0) + paid
-    return left
 
 
 def _schedules(settlements: Sequence[Settlement]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -50,10 +51,13 @@ def _take(tx: Runner, standing: Standing) -> dict[UUID, int]:
     return turns(standing, {line: moved[line] - cost for line, cost in total.items()})
 
 
-def give_back(tx: Runner, left: Mapping[Line, int]) -> None:
-    """Move lines back by what those have paid who left them before it was their turn."""
-    if left:
-        tx.run("give_turns_back", lines=rows.lines(left))
+def give_back(tx: Runner, left: Iterable[tuple[Line, int] | None]) -> None:
+    """Move lines back by what those have paid who left them before it was their turn; None is for one who left none."""
+    paid: Counter[Line] = Counter()
+    for line, cost in filter(None, left):
+        paid[line] += cost
+    if paid:
+        tx.run("give_turns_back", lines=rows.lines(paid))
 
 
 def reach(db: Database, started: Iterable[Job]) -> None:
