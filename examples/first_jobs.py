@@ -15,9 +15,10 @@ from uuid import UUID
 from mainspring.clock import SystemClock, microseconds, random_bits
 from mainspring.errors import MainspringError
 from mainspring.model import lifecycle
+from mainspring.model.failure import Failure
 from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, NewJob
-from mainspring.model.outcome import Failed, Failure, Outcome, Succeeded
+from mainspring.model.outcome import Failed, Outcome, Succeeded
 from mainspring.model.payload import decode_call, encode_call, encode_result
 from mainspring.model.retry import Retry
 from mainspring.model.session import NewSession

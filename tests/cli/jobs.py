@@ -8,11 +8,12 @@ from datetime import timedelta
 from uuid import UUID
 
 from mainspring.clock import SystemClock, microseconds, random_bits
+from mainspring.model.failure import Failure
 from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, NewJob
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import NO_RETRY, settle
-from mainspring.model.outcome import Failed, Failure, Outcome, Succeeded
+from mainspring.model.outcome import Failed, Outcome, Succeeded
 from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from mainspring.model.session import NewSession

@@ -14,8 +14,9 @@ import pytest
 
 from mainspring import Mainspring
 from mainspring.cli.ids import short
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
-from mainspring.model.outcome import Failed, Failure
+from mainspring.model.outcome import Failed
 from mainspring.model.retry import Retry
 from mainspring.service import person
 from tests.cli.jobs import Jobs, jobs_in

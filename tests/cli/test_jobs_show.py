@@ -8,9 +8,10 @@ from uuid import UUID
 import pytest
 
 from mainspring.cli.ids import short
+from mainspring.model.failure import Failure
 from mainspring.model.job import NewJob
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Lost, Succeeded
+from mainspring.model.outcome import Failed, Lost, Succeeded
 from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from tests.cli.jobs import FAILED, Jobs, jobs_in

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mainspring.model.failure import Failure
 from mainspring.model.job import NewJob
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Returned
+from mainspring.model.outcome import Failed, Returned
 from mainspring.model.retry import Retry
 from mainspring.store import open_store, queues
 from mainspring.store.sql import SqlStore

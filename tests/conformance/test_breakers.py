@@ -9,10 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from mainspring.model.breaker import Breaker, Phase, Trip
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.limits import Limit, Want, want_of
-from mainspring.model.outcome import Failed, Failure, Outcome, Returned, Snoozed, Succeeded, TimedOut
+from mainspring.model.outcome import Failed, Outcome, Returned, Snoozed, Succeeded, TimedOut
 from mainspring.model.retry import Retry
 from mainspring.store.database import RELEASE
 from mainspring.store.sql import SqlStore

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from mainspring.errors import StoreError
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Cancelled, Failed, Failure, Paused, Succeeded
+from mainspring.model.outcome import Cancelled, Failed, Paused, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock

@@ -9,9 +9,10 @@ import pytest
 
 from mainspring.errors import InvalidPayload, StoreError
 from mainspring.model.dead import Letter
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import MAX_LOSSES, settle
-from mainspring.model.outcome import Cancelled, Failed, Failure, Lost, Succeeded
+from mainspring.model.outcome import Cancelled, Failed, Lost, Succeeded
 from mainspring.store.protocol import LetterFilter
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock

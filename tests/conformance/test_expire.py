@@ -8,9 +8,10 @@ import psycopg
 import pytest
 
 from mainspring.errors import InvalidValue
+from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Returned, Snoozed, Succeeded
+from mainspring.model.outcome import Failed, Returned, Snoozed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Overlap
 from mainspring.store import open_store

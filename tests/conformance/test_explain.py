@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from mainspring.explain import explain
 from mainspring.model.breaker import Breaker, Trip
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, want_of
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.queue import NewPause, Pausable
 from mainspring.model.retry import Retry
 from mainspring.model.session import NewSession

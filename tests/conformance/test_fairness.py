@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mainspring.model.breaker import Breaker, Trip
+from mainspring.model.failure import Failure
 from mainspring.model.fairness import TURN
 from mainspring.model.job import IfTaken, Job, JobState, NewJob
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, Want, want_of
-from mainspring.model.outcome import Cancelled, Failed, Failure, Returned, Succeeded
+from mainspring.model.outcome import Cancelled, Failed, Returned, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore

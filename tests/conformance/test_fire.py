@@ -7,10 +7,11 @@ from uuid import UUID
 
 import pytest
 
+from mainspring.model.failure import Failure
 from mainspring.model.firing import LEAD
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.schedule import Misfire, Overlap
 from mainspring.model.tick import Verdict
 from mainspring.model.trigger import after, at, cron

@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store.protocol import JobFilter
 from mainspring.store.sql import SqlStore

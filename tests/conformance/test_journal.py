@@ -8,10 +8,11 @@ from datetime import timedelta
 import psycopg
 import pytest
 
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.journal import LogLine, Progress, Reached
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Returned, Succeeded
+from mainspring.model.outcome import Failed, Returned, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store, rows
 from mainspring.store.database import Runner

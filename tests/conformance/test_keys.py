@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from mainspring.model.failure import Failure
 from mainspring.model.job import IfTaken, Job, JobState, NewJob
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import chunks
 from mainspring.store.sql import SqlStore

@@ -10,10 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from mainspring.model.breaker import Trip
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, LimitStatus, Standing, Want
-from mainspring.model.outcome import Failed, Failure, Snoozed, Succeeded
+from mainspring.model.outcome import Failed, Snoozed, Succeeded
 from mainspring.model.queue import NewPause, Pausable
 from mainspring.model.retry import Retry
 from mainspring.store import limits

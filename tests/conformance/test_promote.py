@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import psycopg
 
+from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure
+from mainspring.model.outcome import Failed
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store.sql import SqlStore
 from mainspring.store.sweep import PRUNE_BATCH

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from mainspring.errors import StoreError
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
-    Failure,
     Outcome,
     Paused,
     Returned,

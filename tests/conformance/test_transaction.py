@@ -15,9 +15,10 @@ import pytest
 from psycopg.rows import dict_row
 
 from mainspring.errors import LeaseLost, StoreError, StoreUnavailable
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import Settlement, settle
-from mainspring.model.outcome import Cancelled, Failed, Failure, Returned, Snoozed, Succeeded
+from mainspring.model.outcome import Cancelled, Failed, Returned, Snoozed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore

@@ -11,9 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mainspring.errors import StoreError
+from mainspring.model.failure import Failure
 from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Returned, Succeeded
+from mainspring.model.outcome import Failed, Returned, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.database import DUE, WISH, Listener

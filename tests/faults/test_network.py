@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from mainspring.errors import StoreUnavailable
 from mainspring.model.breaker import Breaker
+from mainspring.model.failure import Failure
 from mainspring.model.job import IfTaken, Job, JobState
 from mainspring.model.journal import LogLine, Progress, Reached
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, want_of
-from mainspring.model.outcome import Failed, Failure, Lost, Returned, Succeeded
+from mainspring.model.outcome import Failed, Lost, Returned, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.database import Row, Runner

@@ -16,9 +16,10 @@ import pytest
 from psycopg import sql
 
 from mainspring.clock import MICROSECOND, SystemClock, microseconds
+from mainspring.model.failure import Failure
 from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store, rows
 from mainspring.store.postgres.database import PLANNED_ANEW

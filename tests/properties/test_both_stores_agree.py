@@ -14,13 +14,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, NewJob
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
-    Failure,
     Lost,
     Outcome,
     Paused,

@@ -10,10 +10,11 @@ import psycopg
 from msgspec.structs import replace
 
 from mainspring.model.breaker import Breaker, Phase
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, want_of
-from mainspring.model.outcome import Failed, Failure, Succeeded
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore

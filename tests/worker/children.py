@@ -15,7 +15,7 @@ import pytest
 from mainspring import Mainspring, Retry
 from mainspring.errors import JobFailed
 from mainspring.job_handle import JobHandle
-from mainspring.model.outcome import Failure
+from mainspring.model.failure import Failure
 from mainspring.task_handle import Policies, TaskHandle
 from tests.support.waiting import until
 

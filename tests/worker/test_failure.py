@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from mainspring.model.outcome import Failure
+from mainspring.model.failure import Failure
 from mainspring.worker.failure import failure_of
 
 

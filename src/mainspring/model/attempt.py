@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from mainspring.model.outcome import Failure
+from mainspring.model.failure import Failure
 
 
 class Attempt(msgspec.Struct, frozen=True):

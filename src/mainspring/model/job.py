@@ -15,10 +15,11 @@ from msgspec.structs import force_setattr, replace
 
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
+from mainspring.model.failure import Failure
 from mainspring.model.fairness import Line, check_weight
 from mainspring.model.journal import Reached
 from mainspring.model.limits import Want
-from mainspring.model.outcome import Failure
+from mainspring.model.links import Edge, Links, check_parents, decode_links, encode_links
 from mainspring.model.text import check_document, shortened
 
 
@@ -101,6 +102,11 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     expires: timedelta | None = None  # how long after its due time it may start
     fair: str | None = None  # whose it is, where those of all take turns
     weight: int = 1  # how many of those have a turn together
+    parents: tuple[Edge, ...] = ()  # that it waits for
+    workflow: UUID | None = None  # the one of which it is a member
+    plan: str | None = None  # of a workflow, as JSON
+    members: int = 0  # of a workflow that comes with its members: how many
+    awaited: bool = False  # whether a job that comes with it has it for a parent
 
     def __post_init__(self) -> None:
         _check_own(self.id, self.payload)
@@ -127,11 +133,23 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         if self.fair is not None:
             check_key(self.fair, "fair")
         check_weight(self.weight)
+        if self.parents:
+            check_parents(self.id, self.parents)
 
     @property
     def line(self) -> Line | None:
         """Where it will stand when it is ready, if it takes turns."""
         return None if self.fair is None else Line(self.queue, self.priority, self.task, self.fair)
+
+    @property
+    def related(self) -> bool:
+        """Whether it has to do with other jobs."""
+        return bool(self.workflow or self.parents or self.plan or self.awaited)
+
+    @property
+    def links(self) -> str | None:
+        """What is kept of its beginnings, if it has parents."""
+        return encode_links(self.parents, self.expires) if self.parents else None
 
     def like(self, job_id: UUID, payload: str, key: str | None = None, fair: str | None = None) -> NewJob:
         """Return a job with an id, a payload, and perhaps a *key* and *fair* of its own; the rest is checked already.
@@ -182,6 +200,12 @@ class Job(msgspec.Struct, frozen=True):
     weight: int | None = None  # how many of those have a turn together; its worker does not care
     waits_for: str | None = None  # the limit for which it is blocked
     holds: tuple[str, ...] = ()  # the limits of which it has a slot
+    workflow: UUID | None = None  # the one of which it is a member
+    links: str | None = None  # its parents, as JSON
+    plan: str | None = None  # of a workflow: what is to become of its members and their results, as JSON
+    pending: int | None = None  # how many parents, or members, it waits for
+    awaited: bool = False  # whether others may wait for its end
+    signal: str | None = None  # for which it waits
     breaker: Want | None = None  # the one under which its worker runs it; not stored
     turn: int | None = None  # by which it was claimed, if it takes turns; known to its worker only
 
@@ -194,6 +218,11 @@ class Job(msgspec.Struct, frozen=True):
         """Return it as its worker has it that asks for *wants*: its end gives back all that it may have got of them."""
         holds = tuple(want.key for want in wants if want.concurrency)
         return replace(self, holds=holds, breaker=next((want for want in wants if want.rule), None))
+
+    @property
+    def beginnings(self) -> Links:
+        """Its parents, and how long after them it may start."""
+        return decode_links(self.links) if self.links else Links(())
 
     @property
     def failure(self) -> Failure | None:

@@ -15,6 +15,7 @@ import msgspec
 
 from mainspring.errors import IllegalMove
 from mainspring.model.duration import duration
+from mainspring.model.failure import Failure
 from mainspring.model.fairness import Line, step
 from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import IfTaken, Job, JobState, NewJob, Wish
@@ -22,33 +23,35 @@ from mainspring.model.limits import Want
 from mainspring.model.outcome import (
     SPARED,
     Cancelled,
+    Expanded,
     Failed,
-    Failure,
     Lost,
     Outcome,
     Paused,
     Returned,
     Snoozed,
     Succeeded,
+    Suspended,
     TimedOut,
 )
 from mainspring.model.retry import Retry
-from mainspring.model.text import storable
+from mainspring.model.text import counted, storable
+from mainspring.model.workflow import Tally, has_begun
 
 BLOCKED, SCHEDULED, READY, RUNNING, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED = JobState
 
 MOVES = MappingProxyType(
     {
-        BLOCKED: frozenset({SCHEDULED, READY, PAUSED, CANCELLED, EXPIRED}),
+        BLOCKED: frozenset({SCHEDULED, READY, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED}),
         SCHEDULED: frozenset({READY, PAUSED, CANCELLED, EXPIRED}),
-        READY: frozenset({BLOCKED, SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
+        READY: frozenset({SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
         RUNNING: frozenset({BLOCKED, SCHEDULED, READY, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED}),
         RETRYING: frozenset({READY, PAUSED, CANCELLED, EXPIRED}),
-        PAUSED: frozenset({BLOCKED, SCHEDULED, READY, CANCELLED, EXPIRED}),
+        PAUSED: frozenset({BLOCKED, SCHEDULED, READY, SUCCEEDED, FAILED, CANCELLED, EXPIRED}),
         SUCCEEDED: frozenset[JobState](),
-        FAILED: frozenset({SCHEDULED, READY, CANCELLED}),
-        CANCELLED: frozenset({SCHEDULED, READY}),
-        EXPIRED: frozenset({SCHEDULED, READY}),
+        FAILED: frozenset({BLOCKED, SCHEDULED, READY, CANCELLED}),
+        CANCELLED: frozenset({BLOCKED, SCHEDULED, READY}),
+        EXPIRED: frozenset({BLOCKED, SCHEDULED, READY}),
     }
 )
 
@@ -81,6 +84,21 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     leaves: tuple[Line, int] | None = None  # where the job stood that never had its turn, and what it paid for that
     breaker: Want | None = None  # the job's, under which the attempt ran
     worked: bool | None = None  # whether the attempt shows that what that stands for works; None if it shows neither
+    workflow: UUID | None = None  # the job's, which counts its members that have not ended
+    awaited: bool = False  # as far as is known, whether others wait for the job's end
+    spawn: tuple[
+        NewJob, ...
+    ] = ()  # what is enqueued with it: its members if it goes on as a workflow, or others of its own
+    plan: str | None = None  # of the workflow that it becomes
+    pending: int | None = None  # how many others it waits for from now on; None when that stays as it is
+    signal: str | None = None  # for which it waits from now on
+    expires: timedelta | None = None  # within what time from now it must start
+    started: bool = False  # it has, and so does not expire any more
+
+    @property
+    def related(self) -> bool:
+        """Whether it says more than others do of what the job waits for."""
+        return self.signal is not None or self.pending is not None or self.started or self.expires is not None
 
     def __post_init__(self) -> None:
         if self.state not in MOVES[self.source]:
@@ -127,6 +145,9 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
                 holds=job.holds,
                 breaker=job.breaker,
                 worked=True,
+                workflow=job.workflow,
+                awaited=job.awaited,
+                spawn=outcome.added,
             )
         case Failed(failure, retryable) | TimedOut(failure, retryable):
             # What is not worth another try says something about the job, and nothing about what it depends on.
@@ -139,12 +160,25 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
             return _lose(job, job.losses + 1, _worker_lost(job, reason))
         case Cancelled(reason):
             return _move(job, CANCELLED, outcome=outcome.name, reason=reason)
+        case Expanded(members, plan):
+            return _expand(job, members, plan)
+        case Snoozed() | Suspended() | Paused() | Returned():
+            return _set_aside(job, outcome)
+
+
+def _set_aside(job: Job, outcome: Snoozed | Suspended | Paused | Returned) -> Settlement:
+    """Return what becomes of the running *job* that goes on some other time; that costs no attempt."""
+    attempt = job.attempt - 1
+    match outcome:
         case Snoozed(delay):
-            return _move(job, SCHEDULED, outcome=outcome.name, delay=delay, attempt=job.attempt - 1)
+            return _move(job, SCHEDULED, outcome=outcome.name, delay=delay, attempt=attempt)
+        case Suspended(delay, signal):
+            state = SCHEDULED if signal is None else BLOCKED
+            return _move(job, state, outcome=outcome.name, delay=delay, attempt=attempt, signal=signal, started=True)
         case Paused(reason):
-            return _move(job, PAUSED, outcome=outcome.name, reason=reason, attempt=job.attempt - 1)
+            return _move(job, PAUSED, outcome=outcome.name, reason=reason, attempt=attempt)
         case Returned():
-            return _move(job, READY, outcome=outcome.name, attempt=job.attempt - 1)
+            return _move(job, READY, outcome=outcome.name, attempt=attempt)
 
 
 def wait(job: Job, limit: str) -> Settlement:
@@ -173,7 +207,7 @@ def cancel(job: Job, reason: str | None = None) -> Settlement | Asked | None:
     """Return how *job* is cancelled: at once, by asking its worker, or not at all when it has finished."""
     if job.state.final or job.wish is Wish.CANCEL:
         return None
-    if job.state is RUNNING:
+    if job.state is RUNNING or has_begun(job):
         return _ask(job, Wish.CANCEL, reason)
     return _move(job, CANCELLED, reason=reason)
 
@@ -184,12 +218,19 @@ def pause(job: Job, reason: str | None = None) -> Settlement | Asked | None:
         return None
     if job.state is RUNNING:
         return _ask(job, Wish.PAUSE, reason)
-    return _move(job, PAUSED, reason=reason)
+    return _move(job, PAUSED, reason=reason, signal=job.signal)
 
 
 def resume(job: Job, now: datetime) -> Settlement | Asked | None:
-    """Return how a paused *job* goes on: at its old due time, and in its old place when that has come."""
+    """Return how a paused *job* goes on: at its old due time, and in its old place when that has come.
+
+    One that waited for a signal runs, and looks by itself whether that has come.
+    """
     if job.state is PAUSED:
+        if job.pending or has_begun(job):
+            return _move(job, BLOCKED)
+        if job.signal is not None:
+            return _move(job, _ready(job), delay=timedelta(0))
         return _move(job, _ready(job) if job.run_at <= now else SCHEDULED)
     return _ask(job, None, None) if job.wish is Wish.PAUSE else None
 
@@ -201,11 +242,49 @@ def expire(job: Job) -> Settlement:
     return _move(job, EXPIRED, reason=f"it had not started{' again' if job.attempt else ''} by {by}")
 
 
-def replay(job: Job, reason: str | None = None) -> Settlement | None:
-    """Return how a finished *job* lives again, with fresh counters and the same fence; None if it can't."""
+def signalled(job: Job, signal: str) -> Settlement | None:
+    """Return how *job* goes on to which a *signal* was sent; None if that is not what it waits for now."""
+    if job.state is not BLOCKED or job.signal != signal:
+        return None
+    return _move(job, _ready(job), delay=timedelta(0))
+
+
+def release(job: Job, now: datetime) -> Settlement | None:
+    """Return how *job* goes on, whose parents have all ended; None if a person holds it, or it waits for others too."""
+    if job.state is not BLOCKED or job.pending or has_begun(job):
+        return None
+    return _move(job, _ready(job) if job.run_at <= now else SCHEDULED, expires=job.beginnings.expires)
+
+
+def disown(job: Job, parent: UUID, ended: JobState | None) -> Settlement:
+    """Return how *job* ends, which waits for a *parent* that has *ended* badly, or is not there any more."""
+    return _move(job, CANCELLED, reason=f"its parent {parent} {ended or 'is gone'}")
+
+
+def finish(job: Job, tally: Tally) -> Settlement | None:
+    """Return how the workflow *job* ends, all of whose members have; None if a person holds it."""
+    if job.pending or not (job.state is BLOCKED or job.wish is Wish.CANCEL):
+        return None
+    failure = tally.failure
+    if failure is not None:
+        mark = fingerprint(job.task, failure.type, "", "")
+        return _move(job, FAILED, failure=msgspec.structs.replace(failure, fingerprint=mark))
+    if job.wish is Wish.CANCEL:
+        return _move(job, CANCELLED, reason=job.reason)
+    if tally.counts.get(CANCELLED):
+        return _move(job, CANCELLED, reason=f"{counted(tally.counts[CANCELLED], 'job')} of it cancelled")
+    return _move(job, SUCCEEDED)
+
+
+def replay(job: Job, reason: str | None = None, pending: int = 0) -> Settlement | None:
+    """Return how a finished *job* lives again, with fresh counters and the same fence; None if it can't.
+
+    *pending* is how many parents or members it has to wait for.
+    """
     if not job.state.final or READY not in MOVES[job.state]:
         return None
-    return _move(job, _ready(job), attempt=0, losses=0, delay=timedelta(0), reason=reason)
+    state = BLOCKED if pending else _ready(job)
+    return _move(job, state, attempt=0, losses=0, delay=timedelta(0), reason=reason, pending=pending)
 
 
 def discard(job: Job, reason: str | None = None) -> Settlement | None:
@@ -216,9 +295,10 @@ def discard(job: Job, reason: str | None = None) -> Settlement | None:
 def give_way(job: Job, new: NewJob, now: datetime) -> Job:
     """Return what becomes of an unfinished *job* whose key *new* wants: as *new* says, or as it is.
 
-    One that runs goes on with what it started with, and one of another task could do nothing with these arguments.
+    One that runs, or has begun as a workflow, goes on with what it started with, and one of another task could do
+    nothing with these arguments.
     """
-    if new.if_taken is IfTaken.RETURN or job.state is RUNNING or job.task != new.task:
+    if new.if_taken is IfTaken.RETURN or job.state is RUNNING or has_begun(job) or job.task != new.task:
         return job
     changed = msgspec.structs.replace(job, payload=new.payload, priority=new.priority)
     if new.if_taken is IfTaken.REPLACE:
@@ -261,6 +341,12 @@ class _Changes(TypedDict, total=False):
     leaves: tuple[Line, int] | None
     breaker: Want | None
     worked: bool | None
+    spawn: tuple[NewJob, ...]
+    plan: str
+    pending: int
+    signal: str | None
+    expires: timedelta | None
+    started: bool
 
 
 def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
@@ -269,7 +355,25 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
     changes.setdefault("holds", job.holds)
     changes["leaves"] = leaves(job, state)
     changes.setdefault("breaker", job.breaker)
-    return Settlement(job_id=job.id, fence=job.fence, source=job.state, state=state, schedule=job.schedule, **changes)
+    return Settlement(
+        job_id=job.id,
+        fence=job.fence,
+        source=job.state,
+        state=state,
+        schedule=job.schedule,
+        workflow=job.workflow,
+        awaited=job.awaited,
+        **changes,
+    )
+
+
+def _expand(job: Job, members: tuple[NewJob, ...], plan: str) -> Settlement:
+    """Return what becomes of *job*, which is a workflow from now on, or has ended already if that has no members."""
+    if not members:
+        return _move(job, SUCCEEDED, outcome=Expanded.name, worked=True)
+    return _move(
+        job, BLOCKED, outcome=Expanded.name, spawn=members, plan=plan, pending=len(members), started=True, worked=True
+    )
 
 
 def _fail(job: Job, outcome: str, failure: Failure, losses: int, worked: bool | None = None) -> Settlement:

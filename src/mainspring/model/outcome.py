@@ -9,26 +9,9 @@ import msgspec
 
 from mainspring.errors import MainspringError
 from mainspring.model.duration import Duration, duration
-from mainspring.model.text import check_document, cut, storable
-
-_LONGEST_MESSAGE = 10_000
-_LONGEST_TRACEBACK = 40_000
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an attempt failed, as it is kept with the job. Failures of one cause share a fingerprint."""
-
-    type: str
-    message: str
-    traceback: str | None = None
-    fingerprint: str | None = None
-
-    def __post_init__(self) -> None:
-        # An exception may quote anything, such as a file name that is not valid Unicode, or a whole file.
-        msgspec.structs.force_setattr(self, "type", storable(self.type))
-        msgspec.structs.force_setattr(self, "message", storable(cut(self.message, _LONGEST_MESSAGE)))
-        if self.traceback is not None:
-            msgspec.structs.force_setattr(self, "traceback", storable(cut(self.traceback, _LONGEST_TRACEBACK)))
+from mainspring.model.failure import Failure
+from mainspring.model.job import NewJob
+from mainspring.model.text import check_document
 
 
 class Snooze(MainspringError):
@@ -40,10 +23,11 @@ class Snooze(MainspringError):
 
 
 class Succeeded(msgspec.Struct, frozen=True):
-    """The handler returned; `result` is what it returned, as JSON."""
+    """The handler returned; `result` is what it returned, as JSON, and `added` are jobs that come with its success."""
 
     name: ClassVar[str] = "succeeded"
     result: str
+    added: tuple[NewJob, ...] = ()
 
     def __post_init__(self) -> None:
         check_document(self.result, "result")
@@ -70,6 +54,22 @@ class Snoozed(msgspec.Struct, frozen=True):
 
     name: ClassVar[str] = "snoozed"
     delay: timedelta
+
+
+class Suspended(msgspec.Struct, frozen=True):
+    """The handler sleeps for `delay`, or waits as long for a `signal`; that costs no attempt, and no slot."""
+
+    name: ClassVar[str] = "suspended"
+    delay: timedelta
+    signal: str | None = None
+
+
+class Expanded(msgspec.Struct, frozen=True):
+    """The job has become a workflow: it ends when its `members` have, as its `plan` says."""
+
+    name: ClassVar[str] = "expanded"
+    members: tuple[NewJob, ...]
+    plan: str
 
 
 class Cancelled(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class Returned(msgspec.Struct, frozen=True):
     name: ClassVar[str] = "returned"
 
 
-Outcome = Succeeded | Failed | TimedOut | Snoozed | Cancelled | Paused | Lost | Returned
+Outcome = Succeeded | Failed | TimedOut | Snoozed | Suspended | Expanded | Cancelled | Paused | Lost | Returned
 
 SPARED = "spared"
 """What is kept as the outcome of an attempt that failed or timed out when its breaker was open: it cost no attempt.

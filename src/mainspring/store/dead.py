@@ -9,8 +9,8 @@ import msgspec
 
 from mainspring.model import lifecycle
 from mainspring.model.dead import Group, Letter
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
-from mainspring.model.outcome import Failure
 from mainspring.store import rows
 from mainspring.store.control import Rewrite, revive, topics_of
 from mainspring.store.database import Database, Row, Runner

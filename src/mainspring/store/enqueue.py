@@ -94,7 +94,7 @@ def insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0, turns: Turns 
     if runner.in_doubt or any(job.key for job in jobs):
         return _insert_unless_taken(runner, jobs, first, turns)
     # Nothing can be in the way of new ids, so the database need not look before each row.
-    runner.run("enqueue", jobs=rows.new_jobs(jobs, turns), first=first)
+    runner.run("enqueue", jobs=rows.new_jobs(jobs, turns, {}), first=first)
     return []
 
 
@@ -103,7 +103,7 @@ def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int, tur
     stored = known(runner, (job.id for job in jobs)) if runner.in_doubt else set()
     missing = [job for job in jobs if job.id not in stored]
     stored |= {
-        job_id for (job_id,) in runner.run("enqueue_unless_taken", jobs=rows.new_jobs(missing, turns), first=first)
+        job_id for (job_id,) in runner.run("enqueue_unless_taken", jobs=rows.new_jobs(missing, turns, {}), first=first)
     }
     return [job for job in jobs if job.id not in stored]
 

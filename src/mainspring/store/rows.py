@@ -97,8 +97,8 @@ def document(values: Iterable[object]) -> str:
     return _encoder.encode(list(values)).decode()
 
 
-def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int]) -> str:
-    """Return *jobs*, some of which have *turns*, as a document for the queries that enqueue."""
+def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int], waiting: Mapping[UUID, int]) -> str:
+    """Return *jobs*, some of which have *turns* or are *waiting* for so many parents, for the queries that enqueue."""
     return document(
         (
             job.id,
@@ -111,10 +111,15 @@ def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int]) -> str:
             job.delay // MICROSECOND if job.delay else 0,
             *(
                 (job.schedule, _instant(job.tick), _microseconds(job.expires))
-                if job.schedule or job.expires or job.fair
+                if job.schedule or job.expires or job.fair or job.related
                 else ()
             ),
-            *((job.fair, job.weight, turns.get(job.id)) if job.fair else ()),
+            *((job.fair, job.fair and job.weight, turns.get(job.id)) if job.fair or job.related else ()),
+            *(
+                (job.workflow, job.links, waiting.get(job.id, job.members), job.awaited, job.plan)
+                if job.related
+                else ()
+            ),
         )
         for job in jobs
     )
@@ -260,6 +265,7 @@ def replays(decided: Iterable[tuple[Settlement, str | None]]) -> str:
             _microseconds(job.delay),
             job.reason,
             payload,
+            job.pending,
         )
         for job, payload in decided
     )
@@ -286,10 +292,19 @@ def settlements(decided: Iterable[Settlement]) -> str:
                 settlement.reason,
                 _microseconds(settlement.delay),
                 settlement.waits_for,
+                *_relations(settlement),
             ),
         )
         for settlement in decided
     )
+
+
+def _relations(settlement: Settlement) -> tuple[object, ...]:
+    """Return what is told of few. Fields that are missing at the end are NULL, and change nothing but `signal`."""
+    if not settlement.related:
+        return ()
+    expires = -1 if settlement.started else _microseconds(settlement.expires)
+    return settlement.pending, settlement.signal, settlement.plan, expires
 
 
 def endings(decided: Iterable[Settlement]) -> str:

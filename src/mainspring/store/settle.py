@@ -36,8 +36,17 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
         ((ending, alike),) = endings.items()
         document = rows.endings(alike)
         if len(alike) <= MOST and len(document) <= MOST_CHARACTERS:
-            # The common case, and one statement: no transaction to open and close around it.
-            return db.attempt(lambda runner: _finish(runner, ending, alike, document).all)
+            # The common case, and one statement: no transaction to open and close around it. It leaves alone those
+            # for which somebody has come to wait since they were claimed.
+            settled = db.attempt(lambda runner: _finish(runner, ending, alike, document, awaited=False).all)
+            if len(settled) == len(alike):
+                return settled
+            settlements = [settlement for settlement in alike if settlement.job_id not in settled]
+            return settled | _settle_in_transaction(db, settlements)
+    return _settle_in_transaction(db, settlements)
+
+
+def _settle_in_transaction(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
     settled, topics = db.transact(lambda tx: apply(tx, settlements))
     db.wake(topics)
     return settled
@@ -76,7 +85,7 @@ def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
             for piece in chunks(alike, _characters):
-                finished = _finish(tx, ending, piece, rows.endings(piece))
+                finished = _finish(tx, ending, piece, rows.endings(piece), awaited=True)
                 settled = _Settled(settled.now | finished.now, settled.before | finished.before)
     topics = _follow(tx, settlements, settled.all)
     # A job that is given twice is settled once; the database would refuse its second attempt under the same fence.
@@ -136,10 +145,12 @@ def _topic(queue: str, state: JobState) -> str:
     return DUE if state in (JobState.SCHEDULED, JobState.RETRYING) else queue
 
 
-def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str) -> _Settled:
+def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str, *, awaited: bool) -> _Settled:
     given = {settlement.job_id for settlement in alike}
     # The ids come back only when some were stale; to read 500 of them would take longer than to settle 100 jobs.
-    ((settled, ids),) = runner.run("settle_done", settlements=document, expected=len(given), **ending._asdict())
+    ((settled, ids, _),) = runner.run(
+        "settle_done", settlements=document, expected=len(given), awaited=awaited, **ending._asdict()
+    )
     finished = given if settled == len(given) else rows.read_ids(ids)
     return _Settled(finished, _settled_before(runner, alike))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from mainspring.clock import SystemClock
 from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, Stop, TimeExpired, WorkerStopped
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
-    Failure,
     Outcome,
     Paused,
     Returned,

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from types import CodeType, TracebackType
 
+from mainspring.model.failure import Failure
 from mainspring.model.fingerprint import fingerprint
-from mainspring.model.outcome import Failure
 from mainspring.model.retry import leaves
 from mainspring.model.text import cut
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from mainspring.errors import InvalidValue
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState, NewJob, Priority, priority_of
-from mainspring.model.outcome import Failure
 from mainspring.model.text import shortened
 
 

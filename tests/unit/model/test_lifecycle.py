@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import IllegalMove
+from mainspring.model.failure import Failure
 from mainspring.model.fairness import TURN, Line
 from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import Job, JobState, Wish
@@ -33,7 +34,6 @@ from mainspring.model.lifecycle import (
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
-    Failure,
     Lost,
     Outcome,
     Paused,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mainspring.model.failure import Failure
 from mainspring.model.lifecycle import Asked
-from mainspring.model.outcome import Failure
 from mainspring.model.session import NewSession
 from mainspring.model.text import shortened, storable
 from tests.support.factories import new_id

@@ -22,8 +22,8 @@ from mainspring.cli.times import ago, local, span, until
 from mainspring.clock import SystemClock
 from mainspring.explain import Reason, explain
 from mainspring.model.attempt import Attempt
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
-from mainspring.model.outcome import Failure
 from mainspring.model.payload import decode_call
 from mainspring.model.text import cut
 from mainspring.store import Store

@@ -37,10 +37,17 @@ CREATE TABLE mainspring.jobs (
     waits_for  text,
     fair       text,
     weight     smallint CHECK (weight > 0),
+    workflow   uuid,  -- the job of whose workflow it is a member
+    links      text,  -- its parents, as JSON, as they were when it was enqueued
+    plan       text,  -- of a workflow: what is to become of its members and their results, as JSON
+    pending    integer CHECK (pending >= 0),  -- how many parents, or members, it waits for
+    awaited    boolean NOT NULL DEFAULT false,  -- whether others may wait for its end
+    signal     text,  -- for which it waits
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
-    CHECK (state = 'running' OR wish IS NULL),
+    CHECK (state = 'running' OR plan IS NOT NULL OR wish IS NULL),
     CHECK (state = 'blocked' OR waits_for IS NULL),
+    CHECK (state IN ('blocked', 'paused') OR signal IS NULL),
     CHECK ((fair IS NULL) = (weight IS NULL))
 ) WITH (
     fillfactor = 70,
@@ -53,14 +60,18 @@ CREATE TABLE mainspring.jobs (
 -- Those of equal rank go by age: where turns are taken, many are equal, and old ones must not be overtaken for ever.
 CREATE INDEX jobs_ready ON mainspring.jobs (queue, rank, id) WHERE state = 'ready';
 CREATE INDEX jobs_held_back ON mainspring.jobs (queue, rank) WHERE state = 'blocked' AND fair IS NOT NULL;
-CREATE INDEX jobs_due ON mainspring.jobs (run_at) WHERE state IN ('scheduled', 'retrying');
+-- One that waits for a signal is due when its patience is at an end.
+CREATE INDEX jobs_due ON mainspring.jobs (run_at)
+    WHERE state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL);
 CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
+CREATE INDEX jobs_workflow ON mainspring.jobs (workflow) WHERE workflow IS NOT NULL;
 CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL AND state <> 'running';
 
--- Finished jobs, one partition a day of finishing: retention drops a partition instead of deleting rows.
+-- Finished jobs, one partition a day of filing: retention drops a partition instead of deleting rows. That is the day of
+-- finishing, until prune files a member of a workflow anew that is to be kept for as long as its workflow.
 CREATE TABLE mainspring.jobs_done (
     id          uuid NOT NULL,
     task        text NOT NULL,
@@ -88,10 +99,16 @@ CREATE TABLE mainspring.jobs_done (
     expires_at  timestamptz,
     fair        text,
     weight      smallint,
-    PRIMARY KEY (id, finished_at),
+    workflow    uuid,
+    links       text,
+    plan        text,
+    filed_at    timestamptz NOT NULL,
+    PRIMARY KEY (id, filed_at),
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
-) PARTITION BY RANGE (finished_at);
+) PARTITION BY RANGE (filed_at);
+
+CREATE INDEX jobs_done_workflow ON mainspring.jobs_done (workflow) WHERE workflow IS NOT NULL;
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A

@@ -31,7 +31,7 @@ WITH {clock},
 decided AS MATERIALIZED (
     SELECT CAST(fields ->> 0 AS uuid) AS job_id, CAST(fields ->> 1 AS bigint) AS fence, fields ->> 2 AS source,
            fields ->> 3 AS state, CAST(fields ->> 4 AS integer) AS attempt, CAST(fields ->> 5 AS integer) AS losses,
-           CAST(fields ->> 6 AS bigint) AS delay_us, fields ->> 7 AS reason, fields ->> 8 AS payload
+           CAST(fields ->> 6 AS bigint) AS delay_us, fields ->> 7 AS reason, fields ->> 8 AS payload, CAST(fields ->> 9 AS integer) AS pending
     FROM jsonb_array_elements(CAST(:settlements AS jsonb)) AS settlement (fields)
 ),
 gone AS (
@@ -41,7 +41,8 @@ gone AS (
     WHERE done.id = ANY (ARRAY(SELECT job_id FROM decided))
       AND done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
     RETURNING done.*, decided.state AS new_state, decided.attempt AS new_attempt, decided.losses AS new_losses,
-              decided.reason AS new_reason, decided.payload AS new_payload, now_us + decided.delay_us AS due_us
+              decided.reason AS new_reason, decided.payload AS new_payload, decided.pending,
+              now_us + decided.delay_us AS due_us
 ),
 kept AS (
     INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
@@ -52,9 +53,10 @@ kept AS (
 )
 INSERT INTO mainspring.jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error,
-    schedule, tick, fair, weight)
+    schedule, tick, fair, weight, workflow, links, plan, pending, awaited)
 SELECT id, task, queue, coalesce(new_payload, payload), priority, due_us + {precedence}, new_state,
        timestamptz 'epoch' + due_us * interval '1 microsecond', created_at, key, new_attempt, new_losses,
-       fence, new_reason, error, schedule, tick, fair, weight
+       fence, new_reason, error, schedule, tick, fair, weight, workflow, links, plan, pending,
+       EXISTS (SELECT FROM mainspring.edges WHERE parent = id)
 FROM gone
 RETURNING id, queue;

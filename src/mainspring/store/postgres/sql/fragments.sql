@@ -3,12 +3,14 @@
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
 CAST(NULL AS text) AS result, progress, schedule, tick, expires_at, fair, weight, waits_for,
-(SELECT CAST(json_agg(key) AS text) FROM mainspring.slots WHERE job_id = id) AS holds
+(SELECT CAST(json_agg(key) AS text) FROM mainspring.slots WHERE job_id = id) AS holds,
+workflow, links, plan, pending, awaited, signal
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-fair, weight, CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds
+fair, weight, CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds,
+workflow, links, plan, CAST(NULL AS integer) AS pending, FALSE AS awaited, CAST(NULL AS text) AS signal
 
 -- name: dead
 mainspring.jobs_done
@@ -19,7 +21,7 @@ WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
 -- for the rest of the time if it was promoted ahead.
 -- name: claimed
 rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, now AS started_at, reason, error,
-progress, schedule, tick, expires_at, fair
+progress, schedule, tick, expires_at, fair, workflow, links, plan, awaited
 
 -- A statement reads the clock once, so that all its rows agree. Tests pass a time of their own as :now.
 -- name: clock
@@ -38,6 +40,10 @@ given AS MATERIALIZED (
 -- name: told
 (SELECT settlements FROM given) -> CAST(job.id AS text)
 
+-- The condition of the index jobs_due, to the letter.
+-- name: waits_for_its_time
+(state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL))
+
 -- Rank is the place in the queue: due time and precedence, which is strict by priority, or, where the queue has ageing
 -- on, so much waiting time for each point of priority. The position in the batch is added so that jobs enqueued together,
 -- which are due in the same microsecond, keep their order.
@@ -49,22 +55,30 @@ asked AS MATERIALIZED (
            coalesce(CAST(fields ->> 6 AS bigint), now_us + CAST(fields ->> 7 AS bigint)) AS due_us,
            :first + position AS position, fields ->> 8 AS schedule, CAST(fields ->> 9 AS bigint) AS tick_us,
            CAST(fields ->> 10 AS bigint) AS expires_us, fields ->> 11 AS fair,
-           CAST(fields ->> 12 AS smallint) AS weight, CAST(fields ->> 13 AS bigint) AS turn
+           CAST(fields ->> 12 AS smallint) AS weight, CAST(fields ->> 13 AS bigint) AS turn,
+           CAST(fields ->> 14 AS uuid) AS workflow, fields ->> 15 AS links, CAST(fields ->> 16 AS integer) AS pending,
+           coalesce(CAST(fields ->> 17 AS boolean), false) AS awaited, fields ->> 18 AS plan
     FROM clock, jsonb_array_elements(CAST(:jobs AS jsonb)) WITH ORDINALITY AS job (fields, position)
 )
 INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
-                       expires_at, fair, weight)
+                       expires_at, fair, weight, workflow, links, pending, awaited, plan)
 SELECT id, task, queue, payload, priority,
        {place},
-       CASE WHEN due_us <= now_us AND (fair IS NULL OR turn IS NOT NULL) THEN 'ready' ELSE 'scheduled' END,
+       CASE WHEN pending > 0 THEN 'blocked'
+            WHEN due_us <= now_us AND (fair IS NULL OR turn IS NOT NULL) THEN 'ready' ELSE 'scheduled' END,
        timestamptz 'epoch' + due_us * interval '1 microsecond',
        now,
        key,
        schedule,
        timestamptz 'epoch' + tick_us * interval '1 microsecond',
-       timestamptz 'epoch' + (due_us + expires_us) * interval '1 microsecond',
+       CASE WHEN pending > 0 THEN NULL ELSE timestamptz 'epoch' + (due_us + expires_us) * interval '1 microsecond' END,
        fair,
-       weight
+       weight,
+       workflow,
+       links,
+       pending,
+       awaited,
+       plan
 FROM asked, clock
 
 -- With a fair key, its turn takes the place of the due time. One that has none yet is scheduled, due or not: promote gives

@@ -17,23 +17,26 @@ gone AS (
     WHERE job.id = ANY (ARRAY(SELECT CAST(jsonb_object_keys(settlements) AS uuid) FROM given))
       AND job.state = ending.source
       AND job.fence = CAST({told} ->> 0 AS bigint)
+      AND job.awaited <= CAST(:awaited AS boolean)
     RETURNING job.id, job.task, job.queue, job.payload, job.priority, ending.state, job.run_at, job.created_at,
               job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at, job.reason, job.error,
               ending.outcome, {told} AS told, job.progress, job.schedule, job.tick, job.expires_at,
-              job.fair, job.weight
+              job.fair, job.weight, job.workflow, job.links, job.plan, job.awaited
 ),
 kept AS (
     INSERT INTO mainspring.jobs_done (
         id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
         session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick,
-        expires_at, fair, weight, fingerprint)
+        expires_at, fair, weight, workflow, links, plan, fingerprint, filed_at)
     SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
            session, started_at, coalesce(told ->> 3, reason), coalesce(told ->> 2, error), now, outcome, told ->> 1,
-           progress, schedule, tick, expires_at, fair, weight, CASE WHEN state = 'failed' THEN told ->> 4 END
+           progress, schedule, tick, expires_at, fair, weight, workflow, links, plan,
+           CASE WHEN state = 'failed' THEN told ->> 4 END, now
     FROM gone, clock
     RETURNING id
 )
-SELECT count(*) AS settled, CASE WHEN count(*) <> :expected THEN CAST(json_agg(id) AS text) END AS ids
+SELECT count(*) AS settled, CASE WHEN count(*) <> :expected THEN CAST(json_agg(id) AS text) END AS ids,
+       EXISTS (SELECT FROM gone WHERE awaited) AS awaited
 FROM kept;
 
 -- name: settle_again
@@ -68,7 +71,13 @@ moved AS (
         session = NULL,
         started_at = NULL,
         wish = NULL,
-        waits_for = {told} ->> 9
+        waits_for = {told} ->> 9,
+        pending = coalesce(CAST({told} ->> 10 AS integer), job.pending),
+        signal = {told} ->> 11,
+        plan = coalesce({told} ->> 12, job.plan),
+        expires_at = CASE WHEN {told} ->> 13 IS NULL THEN job.expires_at
+                          WHEN CAST({told} ->> 13 AS bigint) >= 0
+                          THEN now + CAST({told} ->> 13 AS bigint) * interval '1 microsecond' END
     FROM clock
     WHERE job.id = ANY (ARRAY(SELECT id FROM held))
 )

@@ -5,14 +5,14 @@ WITH {clock},
 due AS MATERIALIZED (
     SELECT id, queue, fair
     FROM mainspring.jobs
-    WHERE state IN ('scheduled', 'retrying') AND run_at <= (SELECT now + CAST(:ahead AS interval) FROM clock)
+    WHERE {waits_for_its_time} AND run_at <= (SELECT now + CAST(:ahead AS interval) FROM clock)
     ORDER BY run_at
     LIMIT (SELECT CAST(:limit AS bigint))
     FOR UPDATE SKIP LOCKED
 ),
 promoted AS (
     UPDATE mainspring.jobs
-    SET state = 'ready'
+    SET state = 'ready', signal = NULL
     WHERE id = ANY (ARRAY(SELECT id FROM due WHERE fair IS NULL))
 )
 SELECT queue, CASE WHEN fair IS NOT NULL THEN id END AS job_id
@@ -22,7 +22,7 @@ FROM due;
 WITH {clock}
 SELECT (extract(epoch FROM run_at - now) * 1000000)::bigint AS wait_us
 FROM mainspring.jobs, clock
-WHERE state IN ('scheduled', 'retrying')
+WHERE {waits_for_its_time}
 ORDER BY run_at
 LIMIT 1;
 

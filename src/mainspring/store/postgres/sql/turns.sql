@@ -61,7 +61,7 @@ WITH {clock}
 SELECT id, queue, priority, task, fair, weight
 FROM mainspring.jobs, clock
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
-  AND state IN ('scheduled', 'retrying') AND run_at <= now + CAST(:ahead AS interval)
+  AND {waits_for_its_time} AND run_at <= now + CAST(:ahead AS interval)
 ORDER BY run_at, id
 FOR UPDATE OF jobs SKIP LOCKED;
 
@@ -73,7 +73,7 @@ WITH given AS MATERIALIZED (
     WHERE id = ANY (ARRAY(SELECT CAST(jsonb_object_keys(CAST(:turns AS jsonb)) AS uuid)))
 )
 UPDATE mainspring.jobs AS job
-SET state = 'ready', rank = placed.rank
+SET state = 'ready', rank = placed.rank, signal = NULL
 FROM (SELECT id, {place} AS rank FROM given) AS placed
 WHERE job.id = placed.id;
 

@@ -38,19 +38,29 @@ CREATE TABLE mainspring_jobs (
     waits_for  TEXT,
     fair       TEXT,
     weight     INTEGER CHECK (weight > 0),
+    workflow   TEXT,  -- the job of whose workflow it is a member
+    links      TEXT,  -- its parents, as JSON, as they were when it was enqueued
+    plan       TEXT,  -- of a workflow: what is to become of its members and their results, as JSON
+    pending    INTEGER CHECK (pending >= 0),  -- how many parents, or members, it waits for
+    awaited    INTEGER NOT NULL DEFAULT FALSE,  -- whether others may wait for its end
+    signal     TEXT,  -- for which it waits
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
-    CHECK (state = 'running' OR wish IS NULL),
+    CHECK (state = 'running' OR plan IS NOT NULL OR wish IS NULL),
     CHECK (state = 'blocked' OR waits_for IS NULL),
+    CHECK (state IN ('blocked', 'paused') OR signal IS NULL),
     CHECK ((fair IS NULL) = (weight IS NULL))
 ) STRICT;
 
 CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state = 'ready';
 CREATE INDEX mainspring_jobs_held_back ON mainspring_jobs (queue, rank) WHERE state = 'blocked' AND fair IS NOT NULL;
-CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at) WHERE state IN ('scheduled', 'retrying');
+-- One that waits for a signal is due when its patience is at an end.
+CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at)
+    WHERE state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL);
 CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedule IS NOT NULL;
+CREATE INDEX mainspring_jobs_workflow ON mainspring_jobs (workflow) WHERE workflow IS NOT NULL;
 CREATE INDEX mainspring_jobs_waiting ON mainspring_jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
 CREATE INDEX mainspring_jobs_expiring ON mainspring_jobs (expires_at)
     WHERE expires_at IS NOT NULL AND state <> 'running';
@@ -83,12 +93,17 @@ CREATE TABLE mainspring_jobs_done (
     expires_at  INTEGER,
     fair        TEXT,
     weight      INTEGER,
+    workflow    TEXT,
+    links       TEXT,
+    plan        TEXT,
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) STRICT;
 
 -- Prune finds the oldest by it: SQLite has no partitions to drop.
 CREATE INDEX mainspring_jobs_done_finished ON mainspring_jobs_done (finished_at);
+
+CREATE INDEX mainspring_jobs_done_workflow ON mainspring_jobs_done (workflow) WHERE workflow IS NOT NULL;
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A

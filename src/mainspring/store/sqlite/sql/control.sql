@@ -34,12 +34,13 @@ WHERE done.outcome IS NOT NULL;
 WITH {decided}
 INSERT INTO mainspring_jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error,
-    schedule, tick, fair, weight)
+    schedule, tick, fair, weight, workflow, links, plan, pending, awaited)
 SELECT done.id, task, queue, coalesce(decided.payload, done.payload), priority, 
        {precedence} + :now + decided.delay_us,
        decided.state, :now + decided.delay_us, created_at, done.key, decided.attempt,
        decided.losses, done.fence, decided.reason, done.error, done.schedule, done.tick, done.fair,
-       done.weight
+       done.weight, done.workflow, done.links, done.plan, decided.pending,
+       EXISTS (SELECT 1 FROM mainspring_edges WHERE parent = done.id)
 FROM decided CROSS JOIN mainspring_jobs_done AS done
     ON done.id = decided.job_id AND done.state = decided.source AND done.fence = decided.fence
 WHERE TRUE

@@ -3,12 +3,14 @@
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick,
 expires_at, fair, weight, waits_for,
-(SELECT json_group_array(key) FROM mainspring_slots WHERE job_id = id) AS holds
+(SELECT json_group_array(key) FROM mainspring_slots WHERE job_id = id) AS holds,
+workflow, links, plan, pending, awaited, signal
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-fair, weight, NULL AS waits_for, NULL AS holds
+fair, weight, NULL AS waits_for, NULL AS holds,
+workflow, links, plan, NULL AS pending, FALSE AS awaited, NULL AS signal
 
 -- Told which index to use: where the newest are asked for, it would rather walk all history from its end.
 -- name: dead
@@ -29,7 +31,7 @@ ORDER BY rank, rowid
 LIMIT :limit
 
 -- name: due_now
-WHERE state IN ('scheduled', 'retrying') AND run_at <= :now + :ahead
+WHERE {waits_for_its_time} AND run_at <= :now + :ahead
 ORDER BY run_at
 LIMIT :limit
 
@@ -37,7 +39,7 @@ LIMIT :limit
 decided AS MATERIALIZED (
     SELECT value ->> 0 AS job_id, value ->> 1 AS fence, value ->> 2 AS source, value ->> 3 AS state,
            value ->> 4 AS attempt, value ->> 5 AS losses, value ->> 6 AS delay_us, value ->> 7 AS reason,
-           value ->> 8 AS payload
+           value ->> 8 AS payload, value ->> 9 AS pending
     FROM json_each(:settlements)
 )
 
@@ -45,9 +47,14 @@ decided AS MATERIALIZED (
 told AS MATERIALIZED (
     SELECT key AS job_id, value ->> 0 AS fence, value ->> 1 AS source, value ->> 2 AS state, value ->> 3 AS attempt,
            value ->> 4 AS losses, value ->> 5 AS outcome, value ->> 6 AS error, value ->> 7 AS reason,
-           value ->> 8 AS delay_us, value ->> 9 AS waits_for
+           value ->> 8 AS delay_us, value ->> 9 AS waits_for, value ->> 10 AS pending, value ->> 11 AS signal,
+           value ->> 12 AS plan, value ->> 13 AS expires_us
     FROM json_each(:settlements)
 )
+
+-- The condition of the index jobs_due, to the letter.
+-- name: waits_for_its_time
+(state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL))
 
 -- Rank is the place in the queue: due time and precedence, which is strict by priority, or, where the queue has ageing
 -- on, so much waiting time for each point of priority. The position in the batch is added so that jobs enqueued together,
@@ -58,22 +65,30 @@ WITH asked AS MATERIALIZED (
            value ->> 4 AS priority, value ->> 5 AS key,
            coalesce(value ->> 6, :now + (value ->> 7)) AS due_us,
            :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick,
-           value ->> 10 AS expires_us, value ->> 11 AS fair, value ->> 12 AS weight, value ->> 13 AS turn
+           value ->> 10 AS expires_us, value ->> 11 AS fair, value ->> 12 AS weight, value ->> 13 AS turn,
+           value ->> 14 AS workflow, value ->> 15 AS links, value ->> 16 AS pending,
+           coalesce(value ->> 17, FALSE) AS awaited, value ->> 18 AS plan
     FROM json_each(:jobs)
 )
 INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
-                             expires_at, fair, weight)
+                             expires_at, fair, weight, workflow, links, pending, awaited, plan)
 SELECT id, task, queue, payload, priority,
        {place},
-       CASE WHEN due_us <= :now AND (fair IS NULL OR turn IS NOT NULL) THEN 'ready' ELSE 'scheduled' END,
+       CASE WHEN pending > 0 THEN 'blocked'
+            WHEN due_us <= :now AND (fair IS NULL OR turn IS NOT NULL) THEN 'ready' ELSE 'scheduled' END,
        due_us,
        :now,
        key,
        schedule,
        tick,
-       due_us + expires_us,
+       CASE WHEN pending > 0 THEN NULL ELSE due_us + expires_us END,
        fair,
-       weight
+       weight,
+       workflow,
+       links,
+       pending,
+       awaited,
+       plan
 FROM asked
 WHERE TRUE
 

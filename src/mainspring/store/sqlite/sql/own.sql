@@ -22,4 +22,5 @@ INSERT INTO mainspring_schema (version, name, applied_at) VALUES (0, 'doctor', :
 DELETE FROM mainspring_schema WHERE version = 0;
 
 -- name: scratch
-CREATE TEMP TABLE mainspring_settled (place INTEGER, id TEXT, result TEXT, error TEXT, reason TEXT, fingerprint TEXT);
+CREATE TEMP TABLE mainspring_settled (place INTEGER, id TEXT, result TEXT, error TEXT, reason TEXT, fingerprint TEXT,
+                                     awaited INTEGER);

@@ -5,25 +5,28 @@
 -- REPLACE: a job that was given twice in one batch, or whose id came again after it had finished, must not keep
 -- others from being settled.
 -- name: settle_done
-INSERT INTO temp.mainspring_settled (place, id, result, error, reason, fingerprint)
-SELECT job.rowid, job.id, value ->> 1, value ->> 2, value ->> 3, CASE WHEN :state = 'failed' THEN value ->> 4 END
+INSERT INTO temp.mainspring_settled (place, id, result, error, reason, fingerprint, awaited)
+SELECT job.rowid, job.id, value ->> 1, value ->> 2, value ->> 3, CASE WHEN :state = 'failed' THEN value ->> 4 END,
+       job.awaited
 FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
-    ON job.id = told.key AND job.fence = value ->> 0 AND job.state = :source;
+    ON job.id = told.key AND job.fence = value ->> 0 AND job.state = :source AND job.awaited <= :awaited;
 
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
     session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-    fair, weight, fingerprint)
+    fair, weight, workflow, links, plan, fingerprint)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
        coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result,
-       job.progress, job.schedule, job.tick, job.expires_at, job.fair, job.weight, settled.fingerprint
+       job.progress, job.schedule, job.tick, job.expires_at, job.fair, job.weight, job.workflow, job.links,
+       job.plan, settled.fingerprint
 FROM temp.mainspring_settled AS settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
 DELETE FROM mainspring_jobs
 WHERE rowid IN (SELECT place FROM temp.mainspring_settled);
 
-SELECT count(*) AS settled, CASE WHEN count(*) <> :expected THEN json_group_array(id) END AS ids
+SELECT count(*) AS settled, CASE WHEN count(*) <> :expected THEN json_group_array(id) END AS ids,
+       coalesce(max(awaited), FALSE) AS awaited
 FROM temp.mainspring_settled;
 
 DELETE FROM temp.mainspring_settled;
@@ -53,7 +56,12 @@ SET state = told.state,
     session = NULL,
     started_at = NULL,
     wish = NULL,
-    waits_for = told.waits_for
+    waits_for = told.waits_for,
+    pending = coalesce(told.pending, mainspring_jobs.pending),
+    signal = told.signal,
+    plan = coalesce(told.plan, mainspring_jobs.plan),
+    expires_at = CASE WHEN told.expires_us IS NULL THEN expires_at
+                      WHEN told.expires_us >= 0 THEN :now + told.expires_us END
 FROM told
 WHERE mainspring_jobs.id = told.job_id
   AND mainspring_jobs.state = told.source

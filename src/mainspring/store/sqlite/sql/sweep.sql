@@ -5,7 +5,7 @@ FROM mainspring_jobs
 {due_now};
 
 UPDATE mainspring_jobs
-SET state = 'ready'
+SET state = 'ready', signal = NULL
 WHERE rowid IN (
     SELECT rowid
     FROM mainspring_jobs
@@ -15,7 +15,7 @@ WHERE rowid IN (
 -- name: next_due
 SELECT run_at - :now AS wait_us
 FROM mainspring_jobs
-WHERE state IN ('scheduled', 'retrying')
+WHERE {waits_for_its_time}
 ORDER BY run_at
 LIMIT 1;
 

@@ -35,12 +35,12 @@ WHERE queue = given.value ->> 0 AND priority = given.value ->> 1 AND task = give
 SELECT id, queue, priority, task, fair, weight
 FROM mainspring_jobs
 WHERE id IN (SELECT value FROM json_each(:ids))
-  AND state IN ('scheduled', 'retrying') AND run_at <= :now + :ahead
+  AND {waits_for_its_time} AND run_at <= :now + :ahead
 ORDER BY run_at, id;
 
 -- name: line_up
 UPDATE mainspring_jobs
-SET state = 'ready', rank = placed.rank
+SET state = 'ready', rank = placed.rank, signal = NULL
 FROM (
     SELECT job_id, {place} AS rank
     FROM (
