@@ -13,6 +13,7 @@
     │   └── DeadGroupNotFound        a group of dead letters
     ├── IllegalMove                      a transition that the lifecycle does not allow
     ├── Snooze                           raised by a handler that wants to be run again later (model/outcome.py)
+    ├── KeyTaken                         a job of a workflow that can't be made
     ├── JobFailed                        a result that will never come
     ├── ResultNotReady (TimeoutError)    a result that has not come in time
     ├── ReplayRefused                    a job that can't live again
@@ -120,6 +121,16 @@ class IllegalMove(MainspringError):
 
     def __init__(self, source: str, target: str) -> None:
         super().__init__(f"a job can't move from {source} to {target}")
+
+
+class KeyTaken(MainspringError):
+    """A job of a workflow whose key an unfinished job has, so that it can't be made."""
+
+    def __init__(self, task: str, key: str | None) -> None:
+        super().__init__(
+            f"the workflow's job of task {task!r} can't be made, because an unfinished job has its key {key!r}; "
+            "let that end first, or give it another key, or none"
+        )
 
 
 class JobFailed(MainspringError):

@@ -96,6 +96,11 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     started: bool = False  # it has, and so does not expire any more
 
     @property
+    def matters(self) -> bool:
+        """Whether others may wait for the end of the job."""
+        return self.workflow is not None or self.awaited
+
+    @property
     def related(self) -> bool:
         """Whether it says more than others do of what the job waits for."""
         return self.signal is not None or self.pending is not None or self.started or self.expires is not None

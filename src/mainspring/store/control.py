@@ -9,11 +9,15 @@ from uuid import UUID
 from mainspring.model import lifecycle
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.model.workflow import has_begun
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
-from mainspring.store.database import DUE, WISH, Database, Row, Runner
+from mainspring.store.database import DUE, RELEASE, WISH, Database, Row, Runner
+from mainspring.store.follow import follow_to_the_end
+from mainspring.store.members import unfinished
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
+from mainspring.store.tell import FINISH, leave
 
 Decide = Callable[[Job, datetime], Settlement | Asked | None]
 Rewrite = Callable[[Job], str]
@@ -46,16 +50,28 @@ def replay(db: Database, ids: Collection[UUID], reason: str | None) -> dict[UUID
 def _control(db: Database, ids: Collection[UUID], decide: Decide) -> dict[UUID, JobState]:
     topics = db.transact(lambda tx: decide_and_write(tx, ids, decide))
     db.wake(topics)
+    if RELEASE in topics:
+        follow_to_the_end(db)
     return _states(db, ids)
 
 
 def decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[str]:
     """Write in the transaction *tx* what *decide* says of each job that is alive; return the topics to wake."""
-    answers = [decide(to_job(tuple(row)), now) for now, *row in tx.run("lock_live", ids=rows.ids(ids))]
+    answers: list[Settlement | Asked | None] = []
+    begun: list[UUID] = []
+    while ids:
+        found = [(to_job(tuple(row)), now) for now, *row in tx.run("lock_live", ids=rows.ids(ids))]
+        answers += [decide(job, now) for job, now in found]
+        # What is said to a workflow is said to its members.
+        workflows = [job.id for job, _ in found if has_begun(job)]
+        ids = unfinished(tx, workflows) if workflows else []
+        begun += workflows
     wishes = [answer for answer in answers if isinstance(answer, Asked)]
     if wishes:
         tx.run("ask", wishes=rows.wishes(wishes))
     _, topics = apply(tx, [answer for answer in answers if isinstance(answer, Settlement)])
+    # Members may all have ended while their workflow was held, or have now.
+    topics |= leave(tx, FINISH, begun)
     return topics | {WISH} if wishes else topics
 
 

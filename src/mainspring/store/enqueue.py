@@ -2,66 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from types import MappingProxyType
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreUnavailable
 from mainspring.model.job import IfTaken, NewJob
-from mainspring.store import idempotency, rows, turns
+from mainspring.store import idempotency
 from mainspring.store.callers import driver_connection
 from mainspring.store.chunks import chunks
-from mainspring.store.database import DUE, Database, Runner
+from mainspring.store.database import Database, Runner
+from mainspring.store.insert import NONE, Turns, Waiting, insert, known, topics_of
 from mainspring.store.keys import Changed, changed_before, stand_ins
+from mainspring.store.members import plant, plant_unlinked
+from mainspring.store.parents import Outlook, link, look, look_later, marked
 from mainspring.store.protocol import OWN
+from mainspring.store.settle import apply
+from mainspring.store.tell import LINK, leave
 from mainspring.store.transaction import check_outside
+from mainspring.store.turns import take as take_turns
 
 _ROUNDS = 10
 
 _LARGE = 50_000
 """Jobs that are written within a second or so: for no longer are others of their fair key to wait."""
 
-Turns = Mapping[UUID, int]
-"""By their ids, the turns of those jobs that have one."""
 
-NONE: Turns = MappingProxyType({})
+def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: Sequence[NewJob] = ()) -> list[UUID]:
+    """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`.
 
-
-def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
-    """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`."""
+    *members* are those of the first, which is a workflow: they are stored if that is.
+    """
     if not jobs:
         return []
-    _check_distinct(jobs)
+    _check_distinct([*jobs, *members])
     changed: Changed = {}
     keyed = any(job.key or job.idempotency_key for job in jobs)
+    related = bool(members) or any(job.parents for job in jobs)
+    jobs = marked(jobs) if related else jobs
     pieces = chunks(jobs, _characters)
     # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job will
     # stand in its line; and to keep the line locked until then, or while a large batch is written, would hold up all
     # others who join it.
     line_up = conn is OWN and not keyed and len(jobs) <= _LARGE and any(job.fair for job in jobs)
-    topics = {topic for job in jobs for topic in topics_of(job, has_turn=line_up)}
+    topics = {topic for job in jobs if not job.plan for topic in topics_of(job, has_turn=line_up)}
 
     def work(runner: Runner) -> dict[UUID, UUID]:
+        outlook = (look if conn is OWN else look_later)(runner, jobs)
         if keyed:
-            return _place_once(runner, jobs, changed)
-        return _place(runner, pieces, changed, turns.take(runner, jobs) if line_up else NONE)
+            standing = _place_once(runner, jobs, changed, outlook.waiting)
+        else:
+            turns = take_turns(runner, jobs) if line_up else NONE
+            standing = _place(runner, pieces, changed, turns, outlook.waiting)
+        if related:
+            stored = {job.id for job in jobs if job.id not in standing}
+            topics.update(_relate(runner, outlook.of(stored), members if jobs[0].id in stored else (), conn is OWN))
+        return standing
 
     if conn is not OWN:
-        standing = db.join(driver_connection(conn), work, topics, steps=keyed or len(pieces) > 1)
+        standing = db.join(driver_connection(conn), work, topics, steps=keyed or related or len(pieces) > 1)
     else:
         check_outside()
-        alone = len(pieces) == 1 and not line_up and not (keyed and any(map(_writes_twice, jobs)))
+        alone = len(pieces) == 1 and not line_up and not related and not (keyed and any(map(_writes_twice, jobs)))
         standing = (db.attempt if alone else db.transact)(work)
         db.wake(topics)
     return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
+
+
+def _relate(tx: Runner, outlook: Outlook, members: Sequence[NewJob], own: bool) -> set[str]:
+    """Link the jobs that were stored with their parents, and store *members*; return the topics to wake.
+
+    What has to lock others is left for later where the transaction is not our *own*.
+    """
+    topics, ended = plant(tx, members) if own else plant_unlinked(tx, members)
+    if not own:
+        return topics | leave(tx, LINK, list(outlook.waiting))
+    _, wakes = apply(tx, [*link(tx, outlook), *ended])
+    return topics | wakes
 
 
 def _writes_twice(job: NewJob) -> bool:
     return job.idempotency_key is not None or job.if_taken is not IfTaken.RETURN
 
 
-def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed) -> dict[UUID, UUID]:
+def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed, waiting: Waiting) -> dict[UUID, UUID]:
     """Store those of *jobs* that were not asked for before; return, for each other, the id that stands for it."""
     firsts: dict[str, NewJob] = {}
     for job in jobs:
@@ -72,52 +96,30 @@ def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed) -> dict[UU
     first_of = {job.id: firsts[job.idempotency_key].id for job in jobs if job.idempotency_key}
     new = [job for job in jobs if job.id not in standing and first_of.get(job.id, job.id) == job.id]
     if new:
-        standing |= _place(tx, chunks(new, _characters), changed)
+        standing |= _place(tx, chunks(new, _characters), changed, NONE, waiting)
     given = freed | {job_id for job_id, stand_in in standing.items() if stand_in != job_id} - repeats.keys()
     idempotency.keep(tx, [job for job in firsts.values() if job.id in given], standing)
     return standing | {job_id: standing.get(first, first) for job_id, first in first_of.items()}
 
 
 def _place(
-    runner: Runner, pieces: Sequence[Sequence[NewJob]], changed: Changed, turns: Turns = NONE
+    runner: Runner, pieces: Sequence[Sequence[NewJob]], changed: Changed, turns: Turns, waiting: Waiting
 ) -> dict[UUID, UUID]:
     """Store jobs; return, for each that was not stored anew, the id of the job that stands for it."""
     firsts = accumulate(map(len, pieces), initial=0)
     refused = [
-        refused for piece, first in zip(pieces, firsts, strict=False) for refused in insert(runner, piece, first, turns)
+        refused
+        for piece, first in zip(pieces, firsts, strict=False)
+        for refused in insert(runner, piece, first, turns, waiting)
     ]
-    return _stand_ins(runner, refused, changed) if refused else {}
-
-
-def insert(runner: Runner, jobs: Sequence[NewJob], first: int = 0, turns: Turns = NONE) -> list[NewJob]:
-    """Store *jobs*, the first of which is number *first* of its batch; return those that were there or had no room."""
-    if runner.in_doubt or any(job.key for job in jobs):
-        return _insert_unless_taken(runner, jobs, first, turns)
-    # Nothing can be in the way of new ids, so the database need not look before each row.
-    runner.run("enqueue", jobs=rows.new_jobs(jobs, turns, {}), first=first)
-    return []
-
-
-def _insert_unless_taken(runner: Runner, jobs: Sequence[NewJob], first: int, turns: Turns) -> list[NewJob]:
-    # After a lost reply the jobs may be stored, and may even have run and finished.
-    stored = known(runner, (job.id for job in jobs)) if runner.in_doubt else set()
-    missing = [job for job in jobs if job.id not in stored]
-    stored |= {
-        job_id for (job_id,) in runner.run("enqueue_unless_taken", jobs=rows.new_jobs(missing, turns, {}), first=first)
-    }
-    return [job for job in jobs if job.id not in stored]
+    return _stand_ins(runner, refused, changed, waiting) if refused else {}
 
 
 def _characters(job: NewJob) -> int:
     return len(job.payload)
 
 
-def known(runner: Runner, ids: Iterable[UUID]) -> set[UUID]:
-    """Return those of *ids* that jobs have, unfinished or finished."""
-    return {row[0] for row in runner.run("get", ids=rows.ids(ids))}
-
-
-def _stand_ins(runner: Runner, refused: list[NewJob], changed: Changed) -> dict[UUID, UUID]:
+def _stand_ins(runner: Runner, refused: list[NewJob], changed: Changed, waiting: Waiting) -> dict[UUID, UUID]:
     """Return, for each job that was not stored anew, the id of the job that stands for it.
 
     That is the unfinished job with its key, or the job itself when it was stored before. The holder of a key may
@@ -128,17 +130,10 @@ def _stand_ins(runner: Runner, refused: list[NewJob], changed: Changed) -> dict[
         standing |= {job_id: job_id for job_id in known(runner, (job.id for job in refused))}
         standing |= stand_ins(runner, [job for job in refused if job.id not in standing], changed)
         left = [job for job in refused if job.id not in standing]
-        refused = insert(runner, left) if left else []
+        refused = insert(runner, left, waiting=waiting) if left else []
         if not refused:
             return standing
     raise StoreUnavailable(f"the key {refused[0].key!r} changed hands {_ROUNDS} times while we enqueued; try again")
-
-
-def topics_of(job: NewJob, *, has_turn: bool = False) -> tuple[str, ...]:
-    """Return who should hear that *job* is stored, with its turn already or not."""
-    if job.run_at is not None or job.expires is not None or (job.fair is not None and not has_turn):
-        return DUE, job.queue  # the database's clock says whether that time has come, and when it is over
-    return (DUE,) if job.delay else (job.queue,)
 
 
 def _check_distinct(jobs: Sequence[NewJob]) -> None:

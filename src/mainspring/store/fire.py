@@ -27,7 +27,7 @@ from mainspring.model.trigger import ticks as ticks_of
 from mainspring.store import control, rows
 from mainspring.store.chunks import chunks
 from mainspring.store.database import FIRE, Database, Row, Runner
-from mainspring.store.enqueue import insert, known, topics_of
+from mainspring.store.insert import insert, known, topics_of
 from mainspring.store.protocol import Fired, Overdue
 from mainspring.store.sweep import next_look
 

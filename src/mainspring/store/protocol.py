@@ -61,9 +61,13 @@ class Fired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """How many limits were looked at, and how long until the next look: None when nobody waits for any."""
+    """How many limits were looked at, how many ends of jobs were followed up, and how long until the next look.
+
+    That is None when nobody waits for any.
+    """
 
     limits: int
+    followed: int
     next_due: timedelta | None
 
 
@@ -330,7 +334,8 @@ class Sweeps(Protocol):
         """Let jobs go on that wait for one of up to *limit* limits, where there is room, and say when to come back.
 
         Slots that a settle gives back it gives on by itself: this is for tokens, which come with time, and for what a
-        crash may have left.
+        crash may have left. Likewise for jobs that wait for others: their parents set them free as they end, and this
+        is for what follows from that in turn.
         """
         ...
 

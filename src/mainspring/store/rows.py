@@ -17,6 +17,7 @@ from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.model.limits import Want
+from mainspring.model.links import IfFailed
 from mainspring.model.queue import Pausable
 from mainspring.model.schedule import Definition, NewSchedule, Origin, Schedule
 from mainspring.model.tick import Tick, Verdict
@@ -33,6 +34,7 @@ _WISHES: Mapping[str, Wish] = {wish.value: wish for wish in Wish}
 _VERDICTS: Mapping[str, Verdict] = {verdict.value: verdict for verdict in Verdict}
 _ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
 _PAUSABLES: Mapping[str, Pausable] = {kind.value: kind for kind in Pausable}
+_IF_FAILED: Mapping[str, IfFailed] = {choice.value: choice for choice in IfFailed}
 _definition = msgspec.json.Decoder(Definition)
 _names = msgspec.json.Decoder(tuple[str, ...])
 _breaker = msgspec.json.Decoder(State)
@@ -44,6 +46,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     "kind": lambda column: [_PAUSABLES[value] for value in column],
     "origin": lambda column: [_ORIGINS[value] for value in column],
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
+    "if_failed": lambda column: [_IF_FAILED[value] for value in column],
     "breaker": lambda column: [None if value is None else _breaker.decode(value) for value in column],
     "holds": lambda column: [_names.decode(value) if value else () for value in column],
 }
@@ -123,6 +126,11 @@ def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int], waiting: Mapping
         )
         for job in jobs
     )
+
+
+def counts(by_id: Mapping[UUID, int]) -> str:
+    """Return jobs, each with how many of those have ended that it waits for, for the query `count_down`."""
+    return _encode(by_id)
 
 
 def lines(costs: Mapping[Line, int]) -> str:

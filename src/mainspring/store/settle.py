@@ -5,20 +5,23 @@ The one writer: worker, reaper and operator all end here with a settlement that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from mainspring.model import lifecycle
 from mainspring.model.job import JobState, Wish
-from mainspring.model.lifecycle import Settlement
+from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.model.outcome import Paused
 from mainspring.store import rows
 from mainspring.store.breakers import judge, prepare
 from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, FIRE, Database, Row, Runner
+from mainspring.store.members import plant, share_fate
 from mainspring.store.release import free
 from mainspring.store.rows import to_job
+from mainspring.store.tell import FINISH, TELL, Ended, leave, tell
 from mainspring.store.turns import give_back
 
 
@@ -60,10 +63,12 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     settled, topics, wished = _write(tx, settlements)
     granted = _grant(tx, wished)
     also, wakes, _ = _write(tx, granted)
-    # After all jobs, and all at once, because that is the order in which everybody locks. Of what an earlier try of
-    # this call has settled nothing is free: the job may have been claimed since, and the slot be its next attempt's.
+    # Of what an earlier try of this call has settled nothing follows now: that did it all, and the job may have been
+    # claimed since, so that what seems to be free is its next attempt's.
     moved = [*(one for one in settlements if one.job_id in settled.now), *granted]
-    topics |= wakes | free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)
+    topics |= wakes | _pass_on(tx, moved, awaited=settled.awaited or also.awaited)
+    # After all jobs, and all at once, because that is the order in which everybody locks.
+    topics |= free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)
     give_back(tx, (one.leaves for one in moved))
     return settled.all | also.all, topics
 
@@ -73,10 +78,14 @@ class _Settled(NamedTuple):
 
     now: set[UUID]
     before: set[UUID]
+    awaited: bool = False  # whether some of those that were moved now have children
 
     @property
     def all(self) -> set[UUID]:
         return self.now | self.before
+
+    def __or__(self, other: _Settled) -> _Settled:
+        return _Settled(self.now | other.now, self.before | other.before, self.awaited or other.awaited)
 
 
 def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set[str], list[Row]]:
@@ -85,8 +94,7 @@ def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
             for piece in chunks(alike, _characters):
-                finished = _finish(tx, ending, piece, rows.endings(piece), awaited=True)
-                settled = _Settled(settled.now | finished.now, settled.before | finished.before)
+                settled |= _finish(tx, ending, piece, rows.endings(piece), awaited=True)
     topics = _follow(tx, settlements, settled.all)
     # A job that is given twice is settled once; the database would refuse its second attempt under the same fence.
     again = list({settlement.job_id: settlement for settlement in settlements if not settlement.state.final}.values())
@@ -99,13 +107,13 @@ def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set
     ]
     paused = {settlement.job_id for settlement in again if settlement.outcome == Paused.name}
     topics |= {_topic(queue, state) for _, queue, state, _, _ in moved if state is not JobState.BLOCKED}
-    settled = _Settled(settled.now | {row[0] for row in moved}, settled.before | _settled_before(tx, again))
+    settled |= _Settled({row[0] for row in moved}, _settled_before(tx, again))
     return settled, topics, [row for row in moved if row[3] is not None or row[0] in paused]
 
 
 def _matter(settlements: Sequence[Settlement]) -> bool:
-    """Return whether anybody else depends on the end of these jobs."""
-    return any(settlement.schedule or settlement.holds for settlement in settlements)
+    """Return whether anybody else depends on the end of these jobs, or comes with it."""
+    return any(one.schedule or one.holds or one.matters or one.spawn for one in settlements)
 
 
 def _schedules(settlements: Sequence[Settlement]) -> list[str]:
@@ -122,6 +130,23 @@ def _follow(tx: Runner, settlements: Sequence[Settlement], ended: set[UUID]) -> 
             succeeded[settlement.schedule] = succeeded.get(settlement.schedule, False) or success
     waited = tx.run("follow", ended=rows.ended(succeeded)) if succeeded else []
     return {FIRE} if (True,) in waited else set()
+
+
+def _pass_on(tx: Runner, moved: Sequence[Settlement], *, awaited: bool) -> set[str]:
+    """Store what comes with jobs that have *moved*, and tell those that wait for their ends; return whom to wake."""
+    related = [one for one in moved if one.spawn or (one.state.final and (awaited or one.workflow))]
+    if not related:
+        return set()
+    topics, decided = plant(tx, [job for one in related for job in one.spawn])
+    ended = [one for one in related if one.state.final]
+    joined = Counter({one.workflow: len(one.spawn) for one in ended if one.workflow and one.spawn})
+    now = [Ended(one.job_id, one.state, one.workflow) for one in ended if one.source is JobState.RUNNING]
+    told = tell(tx, now, joined, awaited=awaited)
+    decided += [*told.settlements, *share_fate(tx, [job for one in related for job in one.spawn])]
+    settled, wakes, _ = _write(tx, decided)
+    later = [one.job_id for one in ended if one.source is not JobState.RUNNING]
+    later += [one.job_id for one in decided if one.job_id in settled.now and one.state.final and one.matters]
+    return topics | wakes | leave(tx, TELL, later) | leave(tx, FINISH, told.complete)
 
 
 class _Ending(NamedTuple):
@@ -148,11 +173,11 @@ def _topic(queue: str, state: JobState) -> str:
 def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str, *, awaited: bool) -> _Settled:
     given = {settlement.job_id for settlement in alike}
     # The ids come back only when some were stale; to read 500 of them would take longer than to settle 100 jobs.
-    ((settled, ids, _),) = runner.run(
+    ((settled, ids, children),) = runner.run(
         "settle_done", settlements=document, expected=len(given), awaited=awaited, **ending._asdict()
     )
     finished = given if settled == len(given) else rows.read_ids(ids)
-    return _Settled(finished, _settled_before(runner, alike))
+    return _Settled(finished, _settled_before(runner, alike), children)
 
 
 def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:
@@ -182,6 +207,7 @@ def _grant(tx: Runner, wished: list[Row]) -> list[Settlement]:
         return []
     asked = {job_id: (wish, reason) for job_id, _, _, wish, reason in wished}
     granted: list[Settlement] = []
+    left: list[Asked] = []
     for _, *row in tx.run("lock_live", ids=rows.ids(asked)):
         job = to_job(tuple(row))
         wish, reason = asked[job.id]
@@ -194,4 +220,8 @@ def _grant(tx: Runner, wished: list[Row]) -> list[Settlement]:
                 answer = lifecycle.resume(job, now=job.run_at)  # it was due, for it ran
         if isinstance(answer, Settlement):
             granted.append(answer)
+        elif answer is not None:  # it has just become a workflow, which ends when its members have
+            left.append(answer)
+    if left:
+        tx.run("ask", wishes=rows.wishes(left))
     return granted

@@ -15,6 +15,7 @@ from mainspring.model.fairness import FIRST, TURN
 from mainspring.model.job import Job
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
+from mainspring.store.follow import follow
 from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
 from mainspring.store.rows import to_job
@@ -62,9 +63,11 @@ def next_look(waits: Sequence[Row], ahead: timedelta = timedelta(0), *, found: b
 
 def release(db: Database, limit: int) -> Released:
     """See `protocol.Sweeps.release`."""
+    followed = follow(db)
     limits, topics = db.transact(lambda tx: release_due(tx, limit))
     db.wake(topics)
-    return Released(limits=limits, next_due=next_look(db.read("next_release"), found=bool(limits)))
+    next_due = next_look(db.read("next_release"), found=bool(limits))
+    return Released(limits=limits, followed=followed, next_due=timedelta(0) if followed else next_due)
 
 
 def reap(db: Database) -> int:

@@ -23,7 +23,11 @@ def take(tx: Runner, jobs: Iterable[NewJob]) -> dict[UUID, int]:
 
     Their lines are locked from here to the end of the transaction. A try whose reply was lost pays twice.
     """
-    return _take(tx, [(job.id, job.line, job.weight) for job in jobs if job.line and not (job.delay or job.run_at)])
+    return _take(tx, [(job.id, job.line, job.weight) for job in jobs if job.line and _is_due(job)])
+
+
+def _is_due(job: NewJob) -> bool:
+    return not (job.delay or job.run_at or job.parents)
 
 
 def line_up(db: Database, ids: Collection[UUID], ahead: timedelta) -> None:

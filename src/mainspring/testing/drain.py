@@ -18,6 +18,7 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Outcome, Returned, Succeeded
 from mainspring.model.session import NewSession
 from mainspring.model.task import Executor, Task
+from mainspring.store import Store
 from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
@@ -74,12 +75,17 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
         while store.fire(_NAME, app.client.new_ids).schedules:
             pass
         store.find_overdue()
-        while store.release().limits or store.promote().count or store.expire().count:
+        while _released(store) or store.promote().count or store.expire().count:
             pass
         for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):
             while jobs := store.claim(session, queue, 1, [task.name for task in app.tasks]):
                 found = True
                 yield from _admitted(app, jobs)
+
+
+def _released(store: Store) -> int:
+    released = store.release()
+    return released.limits + released.followed
 
 
 def _admitted(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:

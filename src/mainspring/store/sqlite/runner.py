@@ -17,7 +17,10 @@ from mainspring.store.rows import INSTANTS, MODEL_CONVERTERS, Converter, convert
 
 _CONVERTERS: Mapping[str, Converter] = {
     **MODEL_CONVERTERS,
-    **dict.fromkeys(("id", "job_id", "session"), lambda column: msgspec.convert(column, list[UUID | None])),
+    **dict.fromkeys(
+        ("id", "job_id", "session", "workflow", "parent", "child"),
+        lambda column: msgspec.convert(column, list[UUID | None]),
+    ),
     **dict.fromkeys(INSTANTS, distinct(moment)),
     **dict.fromkeys(("lease", "success_in", "ageing", "was", "gap"), distinct(lambda length: length * MICROSECOND)),
     **dict.fromkeys(

@@ -67,6 +67,7 @@ CREATE INDEX jobs_held ON mainspring.jobs (session) WHERE state = 'running';
 CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
 CREATE INDEX jobs_workflow ON mainspring.jobs (workflow) WHERE workflow IS NOT NULL;
+CREATE INDEX jobs_workflows ON mainspring.jobs (id) WHERE plan IS NOT NULL AND workflow IS NULL;
 CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL AND state <> 'running';
 
@@ -108,7 +109,8 @@ CREATE TABLE mainspring.jobs_done (
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) PARTITION BY RANGE (filed_at);
 
-CREATE INDEX jobs_done_workflow ON mainspring.jobs_done (workflow) WHERE workflow IS NOT NULL;
+CREATE INDEX jobs_done_workflow ON mainspring.jobs_done (workflow, id) WHERE workflow IS NOT NULL;
+CREATE INDEX jobs_done_workflows ON mainspring.jobs_done (id) WHERE plan IS NOT NULL AND workflow IS NULL;
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A

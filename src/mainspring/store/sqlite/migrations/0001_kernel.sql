@@ -61,6 +61,7 @@ CREATE INDEX mainspring_jobs_held ON mainspring_jobs (session) WHERE state = 'ru
 CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedule IS NOT NULL;
 CREATE INDEX mainspring_jobs_workflow ON mainspring_jobs (workflow) WHERE workflow IS NOT NULL;
+CREATE INDEX mainspring_jobs_workflows ON mainspring_jobs (id) WHERE plan IS NOT NULL AND workflow IS NULL;
 CREATE INDEX mainspring_jobs_waiting ON mainspring_jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
 CREATE INDEX mainspring_jobs_expiring ON mainspring_jobs (expires_at)
     WHERE expires_at IS NOT NULL AND state <> 'running';
@@ -103,7 +104,8 @@ CREATE TABLE mainspring_jobs_done (
 -- Prune finds the oldest by it: SQLite has no partitions to drop.
 CREATE INDEX mainspring_jobs_done_finished ON mainspring_jobs_done (finished_at);
 
-CREATE INDEX mainspring_jobs_done_workflow ON mainspring_jobs_done (workflow) WHERE workflow IS NOT NULL;
+CREATE INDEX mainspring_jobs_done_workflow ON mainspring_jobs_done (workflow, id) WHERE workflow IS NOT NULL;
+CREATE INDEX mainspring_jobs_done_workflows ON mainspring_jobs_done (id) WHERE plan IS NOT NULL AND workflow IS NULL;
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A

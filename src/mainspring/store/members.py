@@ -1,0 +1,73 @@
+"""Members: store the jobs of a workflow together with what makes them, and have them share its fate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from uuid import UUID
+
+from mainspring.errors import KeyTaken
+from mainspring.model import lifecycle
+from mainspring.model.job import Job, JobState, NewJob, Wish
+from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.store import rows
+from mainspring.store.chunks import chunks
+from mainspring.store.database import Runner
+from mainspring.store.insert import Waiting, insert, topics_of
+from mainspring.store.parents import link, look, look_later, marked
+from mainspring.store.rows import to_job
+from mainspring.store.tell import LINK, leave
+
+
+def plant(tx: Runner, jobs: Sequence[NewJob]) -> tuple[set[str], list[Settlement]]:
+    """Store *jobs* as new ones, with their edges; return the topics to wake, and how those end that are not to run.
+
+    None can be left out, for others depend on it: a key that an unfinished job has is an error.
+    """
+    if not jobs:
+        return set(), []
+    jobs = marked(jobs)
+    outlook = look(tx, jobs)
+    topics = _insert_all(tx, jobs, outlook.waiting)
+    return topics, link(tx, outlook)
+
+
+def plant_unlinked(tx: Runner, jobs: Sequence[NewJob]) -> tuple[set[str], list[Settlement]]:
+    """Store *jobs* likewise, in a transaction that may lock no others: who their parents are is looked at later."""
+    if not jobs:
+        return set(), []
+    waiting = look_later(tx, jobs).waiting
+    topics = _insert_all(tx, jobs, waiting)
+    return topics | leave(tx, LINK, list(waiting)), []
+
+
+def _insert_all(tx: Runner, jobs: Sequence[NewJob], waiting: Waiting) -> set[str]:
+    pieces = chunks(jobs, lambda job: len(job.payload))
+    for piece, first in zip(pieces, accumulate(map(len, pieces), initial=0), strict=False):
+        refused = insert(tx, piece, first, waiting=waiting)
+        if refused:
+            raise KeyTaken(refused[0].task, refused[0].key)
+    return {topic for job in jobs if not waiting.get(job.id) for topic in topics_of(job)}
+
+
+def share_fate(tx: Runner, jobs: Sequence[NewJob]) -> list[Settlement]:
+    """Return what becomes of new members whose workflow is held, or about to be cancelled."""
+    workflows = {job.workflow for job in jobs if job.workflow is not None}
+    held = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(workflows))] if workflows else []
+    fates = {job.id: job for job in held if job.state is JobState.PAUSED or job.wish is Wish.CANCEL}
+    new = [job.id for job in jobs if job.workflow in fates]
+    if not new:
+        return []
+    found = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(new))]
+    decided = [_follow(job, fates[job.workflow]) for job in found if job.workflow is not None]
+    return [settlement for settlement in decided if isinstance(settlement, Settlement)]
+
+
+def unfinished(tx: Runner, workflows: Sequence[UUID]) -> list[UUID]:
+    """Return the members of *workflows* that have not ended."""
+    return [job_id for _, job_id in tx.run("unfinished_members", workflows=rows.ids(workflows))]
+
+
+def _follow(job: Job, workflow: Job) -> Settlement | Asked | None:
+    decide = lifecycle.cancel if workflow.wish is Wish.CANCEL else lifecycle.pause
+    return decide(job, workflow.reason)
