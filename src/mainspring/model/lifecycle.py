@@ -288,8 +288,8 @@ def replay(job: Job, reason: str | None = None, pending: int = 0) -> Settlement 
     """
     if not job.state.final or READY not in MOVES[job.state]:
         return None
-    state = BLOCKED if pending else _ready(job)
-    return _move(job, state, attempt=0, losses=0, delay=timedelta(0), reason=reason, pending=pending)
+    state = BLOCKED if pending or has_begun(job) else _ready(job)
+    return _move(job, state, attempt=0, losses=0, delay=timedelta(0), reason=reason, pending=pending or None)
 
 
 def discard(job: Job, reason: str | None = None) -> Settlement | None:
@@ -348,7 +348,7 @@ class _Changes(TypedDict, total=False):
     worked: bool | None
     spawn: tuple[NewJob, ...]
     plan: str
-    pending: int
+    pending: int | None
     signal: str | None
     expires: timedelta | None
     started: bool

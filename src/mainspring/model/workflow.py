@@ -68,9 +68,14 @@ def encode_plan(plan: Plan) -> str:
     return _encoder.encode(plan).decode()
 
 
+def decode_plan(text: str) -> Plan:
+    """Return the plan that is stored as *text*."""
+    return _decoder.decode(text)
+
+
 def plan_of(job: Job) -> Plan | None:
     """Return the plan of *job*, if it is a workflow."""
-    return None if job.plan is None else _decoder.decode(job.plan)
+    return None if job.plan is None else decode_plan(job.plan)
 
 
 def has_begun(job: Job) -> bool:

@@ -12,9 +12,10 @@ from mainspring.model.dead import Group, Letter
 from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.store import rows
-from mainspring.store.control import Rewrite, revive, topics_of
+from mainspring.store.control import topics_of
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.protocol import LetterFilter
+from mainspring.store.revive import Rewrite, revive
 from mainspring.store.rows import to_job
 
 _failure = msgspec.json.Decoder(Failure)
@@ -55,11 +56,12 @@ def page(db: Database, match: LetterFilter, before: UUID | None, limit: int) -> 
 def replay(db: Database, given: Collection[Letter], reason: str | None, rewrite: Rewrite | None) -> set[UUID]:
     """See `protocol.DeadLetters.replay_letters`."""
     topics: set[str] = set()
+    died = dict(given)
 
     def act(tx: Runner, dead: Sequence[Job]) -> list[Row]:
         revived = revive(tx, dead, reason, rewrite)
-        topics.update(topics_of(dead, revived))
-        return revived
+        topics.update(topics_of(revived))
+        return [row for row in revived if row[0] in died]
 
     done = _on_the_dead(db, given, act)
     db.wake(topics)

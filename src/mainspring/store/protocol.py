@@ -25,6 +25,7 @@ from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
+from mainspring.model.workflow import NewWorkflow
 from mainspring.store.database import Listener, Migration, Probe
 
 OWN = object()
@@ -106,8 +107,19 @@ class Enqueues(Protocol):
         for each request: a try whose reply was lost is repeated under the same ids and stores nothing twice.
         Once this returned, the jobs are as durable as the database is.
 
+        One that has parents waits for them. Those must be known, or be stored in the same call, and be older than it:
+        their ids are smaller.
+
         With *conn*, a connection of the caller's own to the same database, they are part of its transaction: stored
         when that is committed, and not otherwise. Nothing is tried again then, and the driver's errors are passed on.
+        """
+        ...
+
+    def enqueue_workflow(self, new: NewWorkflow, conn: object = OWN) -> UUID:
+        """Store a workflow and its members, all or none, and return the id of the workflow that stands for it.
+
+        That is another one, and no members are stored, if an unfinished job has its key. A member whose key is taken
+        is an error, KeyTaken.
         """
         ...
 
@@ -487,6 +499,29 @@ class Breakers(Protocol):
         ...
 
 
+class Workflows(Protocol):
+    """For whoever looks at workflows, and at what jobs returned."""
+
+    def members(self, workflow: UUID, after: UUID | None = None, limit: int = 1_000) -> list[Job]:
+        """Return members of a workflow, unfinished or finished, oldest first; pass the last one's id for more."""
+        ...
+
+    def member_counts(self, workflows: Collection[UUID]) -> dict[UUID, dict[JobState, int]]:
+        """Return how many members of each workflow are in which state. It counts rows."""
+        ...
+
+    def workflows(self, before: UUID | None = None, limit: int = 50) -> list[Job]:
+        """Return workflows that are members of none, newest first; pass the last one's id as *before* for more."""
+        ...
+
+    def results(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        """Return what jobs returned that succeeded, as JSON; the others are left out.
+
+        That of a workflow is put together from those of its members.
+        """
+        ...
+
+
 class Inspects(Protocol):
     """For whoever wants to know."""
 
@@ -564,6 +599,7 @@ class Store(
     Queues,
     Limits,
     Breakers,
+    Workflows,
     Inspects,
     Wakes,
     Protocol,

@@ -19,6 +19,7 @@ from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.tick import TickRecord
+from mainspring.model.workflow import NewWorkflow
 from mainspring.store import (
     admit,
     breakers,
@@ -32,12 +33,14 @@ from mainspring.store import (
     limits,
     migrate,
     queues,
+    results,
     schedules,
     sessions,
     settle,
     sweep,
     transaction,
     turns,
+    workflows,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
 from mainspring.store.protocol import OWN, Expired, Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
@@ -51,6 +54,10 @@ class SqlStore:
 
     def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
         return enqueue.enqueue(self._db, jobs, conn)
+
+    def enqueue_workflow(self, new: NewWorkflow, conn: object = OWN) -> UUID:
+        (stored,) = enqueue.enqueue(self._db, [new.job], conn, new.members)
+        return stored
 
     def claim(
         self,
@@ -215,6 +222,18 @@ class SqlStore:
 
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
+
+    def members(self, workflow: UUID, after: UUID | None = None, limit: int = 1_000) -> list[Job]:
+        return workflows.members(self._db, workflow, after, limit)
+
+    def member_counts(self, given: Collection[UUID]) -> dict[UUID, dict[JobState, int]]:
+        return workflows.member_counts(self._db, given)
+
+    def workflows(self, before: UUID | None = None, limit: int = 50) -> list[Job]:
+        return workflows.page(self._db, before, limit)
+
+    def results(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        return results.results(self._db, ids)
 
     def now(self) -> datetime:
         return inspect.now(self._db)

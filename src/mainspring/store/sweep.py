@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from mainspring.clock import microseconds
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.model.fairness import FIRST, TURN
+from mainspring.model.ids import uuid7
 from mainspring.model.job import Job
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.follow import follow
+from mainspring.store.inspect import now
+from mainspring.store.parents import disown, look_at
 from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
 from mainspring.store.rows import to_job
@@ -130,7 +135,24 @@ def prune(db: Database, age: timedelta) -> int:
     _prune(db, "prune_limits", age=age)
     _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
+    _prune_edges(db, age)
     return pruned
+
+
+def _prune_edges(db: Database, age: timedelta) -> None:
+    """Remove edges that nobody will look for, and end what waits for a parent that is not there any more."""
+    before = uuid7(max(0, microseconds(now(db) - age)) // 1_000, 0)  # what is younger was not pruned
+    _prune(db, "prune_edges", before=before)
+    while orphans := [child for (child,) in db.read("orphans", before=before, limit=PRUNE_BATCH)]:
+        if not db.transact(partial(_end_orphans, children=orphans)):
+            return
+
+
+def _end_orphans(tx: Runner, children: Sequence[UUID]) -> int:
+    jobs = [to_job(row) for row in tx.run("get", ids=rows.ids(children))]
+    outlook, _ = look_at(tx, {job.id: job.beginnings.parents for job in jobs if not job.state.final})
+    settled, _ = apply(tx, disown(tx, outlook.broken))
+    return len(settled)
 
 
 def _prune(db: Database, query: str, **given: object) -> int:

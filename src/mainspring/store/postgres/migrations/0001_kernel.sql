@@ -173,6 +173,8 @@ DECLARE
     child    text;
     estimate real;
     dropped  bigint;
+    refiled  bigint;
+    day      timestamptz;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('mainspring.drop_day'));
     SELECT relname, reltuples INTO child, estimate
@@ -187,6 +189,23 @@ BEGIN
     IF estimate < 1000000 THEN
         EXECUTE format('SELECT count(*) FROM mainspring.%I', child) INTO dropped;
     END IF;
+    -- A member of a workflow that stays is filed with it, or, while that has not ended, under the first day that stays.
+    -- Then its own members, if it has any, belong to one that stays.
+    day := to_date(right(child, 8), 'YYYYMMDD') AT TIME ZONE 'UTC';
+    WHILE parent = 'jobs_done' AND refiled IS DISTINCT FROM 0 LOOP
+        PERFORM mainspring.open_days(first, 1);
+        UPDATE mainspring.jobs_done AS done
+        SET filed_at = greatest(first AT TIME ZONE 'UTC', root.filed_at)
+        FROM (
+            SELECT id, NULL AS filed_at FROM mainspring.jobs
+            UNION ALL
+            SELECT id, filed_at FROM mainspring.jobs_done WHERE filed_at < day OR filed_at >= day + interval '1 day'
+        ) AS root
+        WHERE done.filed_at >= day AND done.filed_at < day + interval '1 day'
+          AND done.workflow IS NOT NULL AND root.id = done.workflow;
+        GET DIAGNOSTICS refiled = ROW_COUNT;
+        dropped := dropped - refiled;
+    END LOOP;
     -- Dropping locks the parent; rather give up soon, and be called again, than queue all settles behind us.
     PERFORM set_config('lock_timeout', '200ms', true);
     EXECUTE format('DROP TABLE mainspring.%I', child);

@@ -57,8 +57,10 @@ LIMIT :limit;
 DELETE FROM mainspring_jobs_done
 WHERE rowid IN (
     SELECT rowid
-    FROM mainspring_jobs_done
+    FROM mainspring_jobs_done AS done
     WHERE finished_at < (:now - :age) / 86400000000 * 86400000000
+      AND NOT EXISTS (SELECT 1 FROM mainspring_jobs AS root WHERE root.id = done.workflow)
+      AND NOT EXISTS (SELECT 1 FROM mainspring_jobs_done AS root WHERE root.id = done.workflow)
     LIMIT :limit
 );
 

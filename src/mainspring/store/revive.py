@@ -1,0 +1,147 @@
+"""Revive: let finished jobs live again, and with them what has to.
+
+A member of a workflow brings back its workflow, and those that come after it and were cancelled; a workflow brings back
+its members that did not succeed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from uuid import UUID
+
+from mainspring.model import lifecycle
+from mainspring.model.job import Job, JobState
+from mainspring.model.lifecycle import Settlement
+from mainspring.model.workflow import has_begun, plan_of
+from mainspring.store import rows
+from mainspring.store.chunks import chunks
+from mainspring.store.database import Row, Runner
+from mainspring.store.insert import known
+from mainspring.store.parents import Outlook, look_at
+from mainspring.store.rows import to_job
+from mainspring.store.tell import FINISH, leave
+
+Rewrite = Callable[[Job], str]
+"""Returns the payload that a job has from now on."""
+
+
+def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite | None = None) -> list[Row]:
+    """Replay those of the locked jobs *dead* that can be, in the transaction *tx*; return their ids and queues.
+
+    So are those that have to live with them.
+    """
+    asked = {job.id for job in dead}
+    family = _family(tx, dead)
+    revived, outlook = _choose(tx, _free_to_live(tx, family))
+    if not revived:
+        return []
+    if outlook.edges:  # first, because a parent that comes back looks whether it has any
+        tx.run("link", edges=rows.document(outlook.edges))
+    pending = _pending(tx, revived, outlook)
+    decided: list[tuple[Settlement, str | None]] = []
+    for job in revived:
+        settlement = lifecycle.replay(job, reason, pending.get(job.id, 0))
+        assert settlement is not None
+        decided.append((settlement, rewrite(job) if rewrite and job.id in asked else None))
+    found = [
+        row
+        for piece in chunks(decided, lambda one: len(one[1] or ""))
+        for row in tx.run("replay", settlements=rows.replays(piece))
+    ]
+    _rejoin(tx, revived)
+    leave(tx, FINISH, [job.id for job in revived if has_begun(job) and not pending.get(job.id)])
+    return found
+
+
+def _family(tx: Runner, dead: Sequence[Job]) -> dict[UUID, Job]:
+    """Return *dead* and whoever has to come back with them, all locked, by their ids."""
+    family = {job.id: job for job in dead}
+    new = list(dead)
+    while new:
+        found = [*_members_of(tx, new), *_descendants_of(tx, new), *_workflows_of(tx, new)]
+        new = [job for job in found if job.id not in family]
+        family |= {job.id: job for job in new}
+    return family
+
+
+def _members_of(tx: Runner, jobs: Iterable[Job]) -> list[Job]:
+    return _unsuccessful(tx, {job.id for job in jobs if has_begun(job)})
+
+
+def _descendants_of(tx: Runner, jobs: Sequence[Job]) -> list[Job]:
+    """Return those that were cancelled of what comes after *jobs* in their workflows."""
+    candidates = [
+        job
+        for job in _unsuccessful(tx, {job.workflow for job in jobs if job.workflow is not None})
+        if job.state is JobState.CANCELLED
+    ]
+    ancestors = {job.id for job in jobs}
+    found: list[Job] = []
+    for job in candidates:  # in the order of ids, so parents come first
+        if any(edge.parent in ancestors for edge in job.beginnings.parents):
+            ancestors.add(job.id)
+            found.append(job)
+    return found
+
+
+def _workflows_of(tx: Runner, jobs: Iterable[Job]) -> list[Job]:
+    ids = {job.workflow for job in jobs if job.workflow is not None}
+    return [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids))] if ids else []
+
+
+def _unsuccessful(tx: Runner, workflows: Collection[UUID]) -> list[Job]:
+    found = tx.run("lock_unsuccessful_members", workflows=rows.ids(workflows)) if workflows else []
+    return [to_job(row) for row in found]
+
+
+def _free_to_live(tx: Runner, family: dict[UUID, Job]) -> list[Job]:
+    """Return those of *family* for which there is room.
+
+    An id or a key that an unfinished job has by now stays with that job; the dead one stays dead. The same goes for two
+    dead jobs with one key: the first lives. A workflow that has undone what it did is not brought back.
+    """
+    alive = {row[1] for row in tx.run("lock_live", ids=rows.ids(family))}
+    taken = {key for key, _ in tx.run("holders", keys=rows.document({job.key for job in family.values() if job.key}))}
+    free: list[Job] = []
+    for _, job in sorted(family.items()):
+        if job.id in alive or job.key in taken or lifecycle.replay(job) is None or _is_undone(tx, job):
+            continue
+        free.append(job)
+        taken |= {job.key} - {None}
+    return free
+
+
+def _is_undone(tx: Runner, job: Job) -> bool:
+    plan = plan_of(job)
+    return plan is not None and bool(plan.undo) and bool(known(tx, (undo.job.id for undo in plan.undo)))
+
+
+def _choose(tx: Runner, free: Sequence[Job]) -> tuple[list[Job], Outlook]:
+    """Return those of *free* that may live, and what they wait for: whose parents and workflow let them."""
+    chosen = list(free)
+    while True:
+        ids = {job.id for job in chosen}
+        outlook, _ = look_at(tx, {job.id: job.beginnings.parents for job in chosen if job.links}, together=ids)
+        buried = {job.id for job in _workflows_of(tx, chosen)} - ids
+        left = [job for job in chosen if job.id not in outlook.broken and job.workflow not in buried]
+        if len(left) == len(chosen):
+            return chosen, outlook
+        chosen = left
+
+
+def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID, int]:
+    """Return for how many parents or members each has to wait."""
+    workflows = [job.id for job in revived if has_begun(job)]
+    members: Counter[UUID | None] = Counter(job.workflow for job in revived)
+    if workflows:
+        members.update(workflow for workflow, _ in tx.run("unfinished_members", workflows=rows.ids(workflows)))
+    return {**outlook.waiting, **{workflow: members[workflow] for workflow in workflows}}
+
+
+def _rejoin(tx: Runner, revived: Sequence[Job]) -> None:
+    """Let workflows that live know of members that live again."""
+    ids = {job.id for job in revived}
+    joined = Counter(job.workflow for job in revived if job.workflow is not None and job.workflow not in ids)
+    if joined:
+        tx.run("count_down", counts=rows.counts({workflow: -count for workflow, count in joined.items()}))

@@ -1,0 +1,30 @@
+"""Workflows: what can be seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from mainspring.model.job import Job, JobState
+from mainspring.store import rows
+from mainspring.store.database import Database
+from mainspring.store.rows import to_job
+
+
+def members(db: Database, workflow: UUID, after: UUID | None, limit: int) -> list[Job]:
+    """See `protocol.Workflows.members`."""
+    found = db.read("members", workflow=workflow, after=after or UUID(int=0), limit=limit)
+    return [to_job(row) for row in found]
+
+
+def member_counts(db: Database, workflows: Collection[UUID]) -> dict[UUID, dict[JobState, int]]:
+    """See `protocol.Workflows.member_counts`."""
+    counts: dict[UUID, dict[JobState, int]] = {workflow: {} for workflow in workflows}
+    for workflow, state, count in db.read("member_counts", workflows=rows.ids(workflows)) if workflows else []:
+        counts[workflow][state] = count
+    return counts
+
+
+def page(db: Database, before: UUID | None, limit: int) -> list[Job]:
+    """See `protocol.Workflows.workflows`."""
+    return [to_job(row) for row in db.read("workflow_page", before=before, limit=limit)]
