@@ -8,6 +8,7 @@ promote, fire, reap, release, alert and prune. Where they live:
     app.py       the front door: what users write against
     worker/      claim, execute, settle, and the heartbeat beside them
     schedules.py the schedules of an app
+    workflow.py  its workflows
     dead.py      its dead letters
     scheduler/   the sweeps
     cli/         the `mainspring` command
@@ -21,6 +22,7 @@ from mainspring.errors import (
     InvalidValue,
     JobFailed,
     JobNotFound,
+    KeyTaken,
     LeaseLost,
     MainspringError,
     PauseRequested,
@@ -37,11 +39,14 @@ from mainspring.errors import (
 from mainspring.model.breaker import Breaker
 from mainspring.model.job import IfTaken, JobState, Priority
 from mainspring.model.limits import Limit
+from mainspring.model.links import IfFailed
 from mainspring.model.outcome import Snooze
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Misfire, Overlap
 from mainspring.model.trigger import after, at, cron, every
+from mainspring.task_handle import Parent
 from mainspring.worker.context import Context
+from mainspring.workflow import Workflow
 
 __version__ = "0.1.0.dev0"
 
@@ -50,18 +55,21 @@ __all__ = [
     "CancelRequested",
     "Context",
     "DeadGroupNotFound",
+    "IfFailed",
     "IfTaken",
     "InvalidPayload",
     "InvalidValue",
     "JobFailed",
     "JobNotFound",
     "JobState",
+    "KeyTaken",
     "LeaseLost",
     "Limit",
     "Mainspring",
     "MainspringError",
     "Misfire",
     "Overlap",
+    "Parent",
     "PauseRequested",
     "Priority",
     "ReplayRefused",
@@ -75,6 +83,7 @@ __all__ = [
     "TaskNotFound",
     "TimeExpired",
     "WorkerStopped",
+    "Workflow",
     "__version__",
     "after",
     "at",

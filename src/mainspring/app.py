@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
 from mainspring.breakers import Breakers
 from mainspring.client import Client
 from mainspring.clock import Clock
 from mainspring.dead import Dead
-from mainspring.errors import InvalidValue, did_you_mean
-from mainspring.job_handle import JobHandle, handle_of, id_of
+from mainspring.errors import InvalidValue, check_known, did_you_mean
+from mainspring.job_handle import JobHandle, id_of
 from mainspring.limits import Limits
 from mainspring.model.job import JobState
 from mainspring.model.task import Registry
@@ -25,6 +25,8 @@ from mainspring.schedules import ScheduleOptions, Schedules, check_trigger
 from mainspring.store.protocol import JobFilter
 from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
 from mainspring.worker.context import Context
+from mainspring.workflow import NamedWorkflow, Workflow, declared
+from mainspring.workflow_handle import handle_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,6 +73,26 @@ class Mainspring:
         if handler is None:
             return lambda handler: self._register(handler, policies)
         return self._register(handler, policies)
+
+    @overload
+    def workflow(self, name: str, /, **options: Unpack[WorkflowOptions]) -> NamedWorkflow: ...
+    @overload
+    def workflow(self, function: Callable[Concatenate[Workflow, P], object], /) -> TaskHandle[P, Any]: ...
+    @overload
+    def workflow(self, /, **policies: Unpack[Policies]) -> WorkflowDecorator: ...
+
+    def workflow(self, made_of: Any = None, /, **given: Any) -> Any:
+        """Make a workflow: called with a name, one to add jobs to and enqueue; as a decorator, one to enqueue by name.
+
+        A function that is decorated gets the workflow as its first argument, and adds jobs to it when a worker runs
+        it. It can be enqueued, scheduled, and added to other workflows as any task can.
+        """
+        if isinstance(made_of, str):
+            check_known(given, WorkflowOptions)
+            return NamedWorkflow(self.client, self.tasks, made_of, given.get("key"))
+        if made_of is None:
+            return lambda function: self._declare(function, cast("Policies", given))
+        return self._declare(made_of, cast("Policies", given))
 
     def schedule(
         self,
@@ -152,8 +174,26 @@ class Mainspring:
         self.tasks.add(task)
         return TaskHandle(self.client, task)
 
+    def _declare(self, function: Callable[..., Any], policies: Policies) -> TaskHandle[..., Any]:
+        handler, parameter = declared(self.client, self.tasks, function)
+        task = make_task(handler, policies, workflow=parameter)
+        self.tasks.add(task)
+        return TaskHandle(self.client, task)
+
     def _to_send(self, task: str, wishes: Wishes) -> TaskHandle[..., Any]:
         return TaskHandle[..., Any](self.client, self.tasks.to_send(task)).using(**wishes)
+
+
+class WorkflowOptions(TypedDict, total=False):
+    """What a workflow that is made job by job may say beside its name."""
+
+    key: str | None
+
+
+class WorkflowDecorator(Protocol):
+    """What `app.workflow(...)` returns without a name: it keeps the types of the function that it decorates."""
+
+    def __call__(self, function: Callable[Concatenate[Workflow, P], object], /) -> TaskHandle[P, Any]: ...
 
 
 class TaskDecorator(Protocol):

@@ -14,6 +14,7 @@ from mainspring.errors import InvalidValue, JobNotFound
 from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, NewJob
 from mainspring.model.text import shortened
+from mainspring.model.workflow import NewWorkflow
 from mainspring.store import Store, open_store
 from mainspring.store.protocol import OWN, JobFilter
 
@@ -68,13 +69,18 @@ class Client:
             if opened is not None:
                 opened.close()
 
-    def new_ids(self, count: int) -> list[UUID]:
+    def new_ids(self, count: int, after: UUID | None = None) -> list[UUID]:
+        """Return *count* new ids, each larger than the one before it, and than *after*."""
         with self._lock:
-            return self._ids.many(count)
+            return self._ids.many(count, after)
 
     def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
         """Store *jobs*, all or none, and return for each the id of the job that stands for it."""
         return self.store.enqueue(jobs, conn)
+
+    def enqueue_workflow(self, new: NewWorkflow, conn: object = OWN) -> UUID:
+        """Store a workflow and its members, all or none, and return the id of the workflow that stands for it."""
+        return self.store.enqueue_workflow(new, conn)
 
     def get(self, job_id: UUID) -> Job:
         """Return the job as it is now."""

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from mainspring.client import Client, check_limit
 from mainspring.errors import DeadGroupNotFound, InvalidValue, JobNotFound, check_known
-from mainspring.job_handle import JobHandle, handle_of, id_of
+from mainspring.job_handle import JobHandle, id_of
 from mainspring.model.dead import Group, Letter, Replayed
 from mainspring.model.job import Job, JobState
 from mainspring.model.rate import Rate
@@ -20,6 +20,7 @@ from mainspring.replay import Plan, Progress, Replay
 from mainspring.service import said_by
 from mainspring.store.protocol import LetterFilter
 from mainspring.twin import twin
+from mainspring.workflow_handle import handle_of
 
 _BATCH = 500
 _PAGE = 5_000

@@ -18,7 +18,6 @@ from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job, JobState
 from mainspring.model.journal import LogEntry
 from mainspring.model.payload import convert
-from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.service import said_by
 from mainspring.store.journal import all_logs
@@ -84,7 +83,7 @@ class JobHandle(Generic[R_co]):
         patience = _Patience(timeout)
         while not (job := await self.arefresh()).state.final:
             await asyncio.sleep(patience.pause(job))
-        return self._result_of(job)
+        return self._result_of(job) if job.plan is None else await asyncio.to_thread(self._result_of, job)
 
     def cancel(self, reason: str | None = None) -> JobState:
         """Cancel it: at once when it waits, by asking its worker when it runs. Returns the state it is in then."""
@@ -144,17 +143,12 @@ class JobHandle(Generic[R_co]):
     def _result_of(self, job: Job) -> R_co:
         if job.state is not JobState.SUCCEEDED:
             raise JobFailed(job.id, job.state, job.failure.message if job.failure else job.reason)
-        value = msgspec.json.decode(job.result or "null")
+        told = job.result if job.plan is None else self._client.store.results([job.id]).get(job.id)
+        value = msgspec.json.decode(told or "null")
         try:
             return cast("R_co", convert(value, self._result_type, "the result"))
         except InvalidPayload:
             return cast("R_co", value)  # the work is done, and this is the only way to have what came of it
-
-
-def handle_of(client: Client, tasks: Registry, job: Job) -> JobHandle[Any]:
-    """Return a handle of *job*, which converts its result as its task says, if that is known."""
-    result_type = tasks.get(job.task).result_type if job.task in tasks else Any
-    return JobHandle(client, job.id, result_type, job)
 
 
 def id_of(job: UUID | str) -> UUID:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import TypedDict
-from uuid import UUID
 
 from mainspring.client import Client
 from mainspring.errors import InvalidValue, StoreGone, check_known
@@ -80,7 +79,7 @@ class Node:
             scheduler = Scheduler(store, self._retention)
             opened.callback(scheduler.close, _LAST_SWEEPS)
             given = Surroundings(
-                store=store, beats=beats, new_id=self._new_id, heard=scheduler.heard, gone=self._lose_store
+                store=store, beats=beats, new_ids=self._client.new_ids, heard=scheduler.heard, gone=self._lose_store
             )
             worker = Worker(given, self._tasks, self._settings)
             try:
@@ -141,10 +140,6 @@ class Node:
             return store, store
         beats_within = self._settings.lease.total_seconds() / 3
         return opened.enter_context(self._open(DEADLINE)), opened.enter_context(self._open(beats_within))
-
-    def _new_id(self) -> UUID:
-        (made,) = self._client.new_ids(1)
-        return made
 
     def _open(self, deadline: float) -> closing[Store]:
         return closing(open_store(self._client.url, clock=self._client.given_clock, deadline=deadline))

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import replace
 
 from mainspring.client import Client
 from mainspring.errors import InvalidValue, check_known
 from mainspring.handler import check_findable, check_handler, context_of, executor_of, task_name
-from mainspring.job_handle import JobHandle
+from mainspring.job_handle import JobHandle, id_of
 from mainspring.model.breaker import Breaker
 from mainspring.model.duration import Duration, duration
+from mainspring.model.graph import Node
 from mainspring.model.job import IDEMPOTENCY_TTL, IfTaken, NewJob, if_taken_of, priority_of
 from mainspring.model.limits import Limit
+from mainspring.model.links import Edge, IfFailed, if_failed_of
+from mainspring.model.payload import Ref
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.model.text import shortened
+from mainspring.model.workflow import Plan, encode_plan
 from mainspring.store.protocol import OWN
+from mainspring.workflow_handle import handle
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,7 +64,21 @@ class Wishes(TypedDict, total=False):
     idempotency_ttl: Duration
     fair: str | None
     weight: int
+    after: Sequence[Parental]
     conn: object
+
+
+class Parent(msgspec.Struct, frozen=True):
+    """A job that another comes after, where that is to know what to do if it fails, is cancelled or expires."""
+
+    job: Any
+    if_failed: IfFailed | Literal["cancel", "run", "wait"] = IfFailed.CANCEL
+
+
+Parental = Parent | JobHandle[Any] | Node | UUID | str
+"""What stands for a job that another comes after."""
+
+_NOT_IN_A_WORKFLOW = ("conn", "idempotency_key", "idempotency_ttl", "if_taken")
 
 
 class TaskHandle(Generic[P, R]):
@@ -108,6 +131,43 @@ class TaskHandle(Generic[P, R]):
 
     delay = enqueue
 
+    def new_job(
+        self,
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+        *,
+        refs: Sequence[Ref],
+        workflow: UUID | None,
+        after: UUID | None,
+    ) -> NewJob:
+        """Return a job that is not stored, for a graph."""
+        self._check_for_workflow()
+        payload = self.task.encode_linked(args, kwargs, refs)
+        (job,) = self._new_jobs([payload], {ref.job for ref in refs}, after)
+        return replace(job, workflow=workflow)
+
+    def new_map(
+        self,
+        items: Sequence[object] | None,
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+        *,
+        refs: Sequence[Ref],
+        workflow: UUID | None,
+        after: UUID | None,
+    ) -> NewJob:
+        """Return a job that becomes one for each of *items*, likewise. Those have keys; it has none."""
+        self._check_for_workflow()
+        payload = self.task.encode_map(items, args, kwargs, refs)
+        given = TaskHandle[P, R](self._client, self.task, {"key": None, "fair": None, **self._wishes})
+        (job,) = given._new_jobs([payload], {ref.job for ref in refs}, after)
+        return replace(job, workflow=workflow, plan=encode_plan(Plan(gathers=True)))
+
+    def _check_for_workflow(self) -> None:
+        for name in _NOT_IN_A_WORKFLOW:
+            if name in self._wishes:
+                raise InvalidValue(f"expected no {name} for one job of a workflow; say it of the workflow, if anywhere")
+
     def _check_own_transaction(self) -> None:
         if "conn" in self._wishes:
             raise InvalidValue(
@@ -118,12 +178,13 @@ class TaskHandle(Generic[P, R]):
     def _enqueue(self, payloads: list[str]) -> list[JobHandle[R]]:
         conn = self._wishes.get("conn", OWN)
         stored = self._client.enqueue(self._new_jobs(payloads), conn) if payloads else []
-        result_type = self.task.result_type
-        return [JobHandle(self._client, job_id, result_type) for job_id in stored]
+        result_type, workflow = self.task.result_type, self.task.makes_workflow
+        return [handle(self._client, job_id, workflow=workflow, result_type=result_type) for job_id in stored]
 
-    def _new_jobs(self, payloads: list[str]) -> list[NewJob]:
+    def _new_jobs(self, payloads: list[str], results: Collection[UUID] = (), after: UUID | None = None) -> list[NewJob]:
         task, wishes = self.task, self._wishes
-        ids = self._client.new_ids(len(payloads))
+        edges = _edges(wishes.get("after", ()), results)
+        ids = self._client.new_ids(len(payloads), max((*edges, *filter(None, [after])), default=None))
         pattern = NewJob(
             id=ids[0],
             payload=payloads[0],
@@ -139,6 +200,7 @@ class TaskHandle(Generic[P, R]):
             idempotency_ttl=self._idempotency_ttl(),
             fair=wishes["fair"] if "fair" in wishes else task.fair_of(payloads[0]),
             weight=wishes.get("weight", 1),
+            parents=tuple(edges.values()),
         )
         if pattern.fair is None and "weight" in wishes:
             raise InvalidValue("expected a fair key with weight, which divides turns, got none")
@@ -157,6 +219,18 @@ class TaskHandle(Generic[P, R]):
         return duration(self._wishes["idempotency_ttl"], "idempotency_ttl")
 
 
+def _edges(after: Sequence[Parental], results: Collection[UUID]) -> dict[UUID, Edge]:
+    """Return the edges to those *after* which a job comes, and to those whose *results* it gets, by their ids."""
+    if isinstance(after, str | UUID | Parent | Node | JobHandle) or not isinstance(after, Iterable):
+        raise InvalidValue(f"expected after to be a list of jobs, got: {shortened(after)}")
+    edges = {job: Edge(job) for job in results}
+    for one in after:
+        parent = one if isinstance(one, Parent) else Parent(one)
+        job_id = id_of(getattr(parent.job, "id", parent.job))
+        edges[job_id] = Edge(job_id, if_failed_of(parent.if_failed))
+    return edges
+
+
 def _checked(call: object) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Return *call* if it is a pair of arguments by position and by name: a lone argument would be taken apart."""
     match call:
@@ -172,8 +246,11 @@ def _none(_: str) -> None:
     """Return nothing: said once for all jobs."""
 
 
-def make_task(handler: Callable[..., Any], policies: Policies) -> Task:
-    """Return the task that *policies* make of *handler*, or of its function if it is a task itself."""
+def make_task(handler: Callable[..., Any], policies: Policies, workflow: str | None = None) -> Task:
+    """Return the task that *policies* make of *handler*, or of its function if it is a task itself.
+
+    If it makes a *workflow*, that is the parameter which takes the context.
+    """
     check_known(policies, Policies)
     if isinstance(handler, TaskHandle):
         handler = handler.task.handler
@@ -187,6 +264,7 @@ def make_task(handler: Callable[..., Any], policies: Policies) -> Task:
     if "name" not in given:
         given["name"] = task_name(handler)
     given["executor"] = executor_of(handler, policies.get("executor"))
-    task = Task(handler=handler, context=context_of(handler), **given)
+    context = workflow or context_of(handler)
+    task = Task(handler=handler, context=context, makes_workflow=workflow is not None, **given)
     check_findable(task)
     return task

@@ -25,6 +25,12 @@ def _text(number: int) -> str:
     return f"{(high >> 12 & 0xFFFF_FFFF_FFFF) << 16 | 0x7000 | high & 0xFFF:016x}{1 << 63 | number & _LOW:016x}"
 
 
+def _number(made: UUID) -> int:
+    """Return the 122 bits of which *made* consists beside version and variant."""
+    high, low = made.int >> 64, made.int & _LOW
+    return ((high >> 16) << 12 | high & 0xFFF) << _LOW_BITS | low
+
+
 class IdSource:
     """Makes ids that grow from call to call, even when the clock stands still or goes back.
 
@@ -43,14 +49,19 @@ class IdSource:
         (made,) = self.many(1)
         return made
 
-    def many(self, count: int) -> list[UUID]:
-        """Return *count* new ids, each larger than all before it, from one look at the clock."""
+    def many(self, count: int, after: UUID | None = None) -> list[UUID]:
+        """Return *count* new ids, each larger than all before it, from one look at the clock; and larger than *after*.
+
+        That may come from a machine whose clock is ahead of ours; the ids after these are not.
+        """
         now = self._milliseconds()
         if now > self._last >> _RANDOM_BITS:
             # The top bit starts clear, which leaves room for more steps than a millisecond has time for.
             self._last = now << _RANDOM_BITS | self._random_bits(_RANDOM_BITS - 1)
         steps = memoryview(self._random_bits(64 * count).to_bytes(8 * count)).cast("Q")
-        numbers = list(accumulate((1 + (step >> 64 - _STEP_BITS) for step in steps), initial=self._last))
-        self._last = numbers[-1]
+        first = self._last if after is None else max(self._last, _number(after))
+        numbers = list(accumulate((1 + (step >> 64 - _STEP_BITS) for step in steps), initial=first))
+        if first == self._last:
+            self._last = numbers[-1]
         # All at once, because one by one Python would make each of them.
         return msgspec.convert([_text(number) for number in numbers[1:]], list[UUID])

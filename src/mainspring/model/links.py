@@ -63,7 +63,10 @@ def check_parents(job_id: UUID, parents: Sequence[Edge]) -> None:
     # Ids grow with time, and a child is made after its parents: so no circle can close, and whoever locks a family in
     # the order of ids locks parents first.
     if any(edge.parent >= job_id for edge in parents):
-        raise InvalidValue(f"expected the parents of job {job_id} to be older than it, got a younger one, or itself")
+        raise InvalidValue(
+            f"expected the parents of job {job_id} to be older than it, got a younger one, or itself: "
+            "in a circle nobody could begin"
+        )
 
 
 def if_failed_of(value: IfFailed | str) -> IfFailed:

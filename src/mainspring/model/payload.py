@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from uuid import UUID
 
 import msgspec
 
@@ -22,19 +23,27 @@ _encoder = msgspec.json.Encoder()
 _LONG_NUMBER = re.compile(r"[\[:,]-?[0-9]{19}")
 
 
-class Call(msgspec.Struct, frozen=True):
-    """The arguments of a handler, as plain JSON values."""
+class Ref(msgspec.Struct, frozen=True, array_like=True):
+    """A place among the arguments of a job that is taken by the result of another job, when it runs."""
+
+    path: tuple[int | str, ...]
+    job: UUID
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The arguments of a handler, as plain JSON values; what `refs` stand for is null until it is known."""
 
     args: list[Any]
     kwargs: dict[str, Any]
+    refs: tuple[Ref, ...] = ()
 
 
 _call_decoder = msgspec.json.Decoder(Call)
 
 
-def encode_call(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
+def encode_call(args: Sequence[object], kwargs: Mapping[str, object], refs: Sequence[Ref] = ()) -> str:
     """Return the arguments of a call as JSON, or say which argument can't be carried and why."""
-    call = Call(list(args), dict(kwargs))
+    call = Call(list(args), dict(kwargs), tuple(refs))
     return _encode(call, lambda: _named_arguments(call))
 
 
@@ -44,6 +53,19 @@ def decode_call(payload: str) -> Call:
         return _call_decoder.decode(payload)
     except msgspec.DecodeError as error:
         raise InvalidPayload(f"the arguments can't be read: {_told(error, payload)}") from None
+
+
+def filled(payload: str, results: Mapping[UUID, str]) -> str:
+    """Return *payload* with the *results* that it refers to, as JSON, in their places; what has none stays null."""
+    call = decode_call(payload)
+    arguments: dict[str, Any] = {"args": call.args, "kwargs": call.kwargs}
+    for ref in call.refs:
+        place: Any = arguments
+        for part in ref.path[:-1]:
+            place = place[part]
+        if ref.job in results:
+            place[ref.path[-1]] = msgspec.Raw(results[ref.job].encode())
+    return _encoder.encode(arguments).decode()
 
 
 def encode_result(value: object) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -19,9 +20,9 @@ from mainspring.model.breaker import Breaker
 from mainspring.model.duration import duration
 from mainspring.model.job import Priority, check_expires, check_key, check_name, check_priority
 from mainspring.model.limits import Limit, Want, want_of
-from mainspring.model.payload import convert, decode_call, encode_call
+from mainspring.model.payload import Ref, convert, decode_call, encode_call
 from mainspring.model.retry import Retry
-from mainspring.model.template import check_template, render
+from mainspring.model.template import check_template, fields, render
 from mainspring.model.text import shortened
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -58,6 +59,7 @@ class Task:
     breaker: Breaker | None = None
     key: str | None = None  # a template over the arguments
     fair: str | None = None  # likewise: whose jobs take turns with whose
+    makes_workflow: bool = False
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -100,6 +102,31 @@ class Task:
         if decoder is None or not _fits(decoder, payload):
             self._decode_slowly(payload)
         return payload
+
+    def encode_linked(self, args: Sequence[object], kwargs: Mapping[str, object], refs: Sequence[Ref]) -> str:
+        """Return the payload of such a call in which results of other jobs take the places of some arguments.
+
+        Those are checked when the job runs.
+        """
+        if not refs:
+            return self.encode(*args, **kwargs)
+        self.bind(args, kwargs)
+        payload = encode_call(args, kwargs, refs)
+        self._decode_slowly(payload, self._referring(refs))
+        return payload
+
+    def encode_map(
+        self, items: Sequence[object] | None, args: Sequence[object], kwargs: Mapping[str, object], refs: Sequence[Ref]
+    ) -> str:
+        """Return the payload of a job that calls the handler with each of *items*, and the other arguments, in turn.
+
+        If they are not known yet, a ref says which job returns them.
+        """
+        for item in items or ():
+            self.encode_linked([item, *args], kwargs, [ref for ref in refs if ref.path[:2] != ("args", 0)])
+        first = Ref(("args", 0), UUID(int=0))
+        self.encode_linked([None, *args], kwargs, [*refs, first])
+        return encode_call([items, *args], kwargs, refs)
 
     def decode(self, payload: str) -> Arguments:
         """Return the arguments that *payload* carries, each converted as the handler's annotations ask."""
@@ -160,21 +187,49 @@ class Task:
 
     def key_of(self, payload: str) -> str | None:
         """Return the key of a job with this payload, if the task says what it is."""
-        return None if self.key is None else render(self.key, "key", self.named(payload))
+        return None if self.key is None else self._rendered(self.key, "key", payload)
 
     def fair_of(self, payload: str) -> str | None:
         """Return the fair key of a job with this payload, if the task says what it is."""
-        return None if self.fair is None else render(self.fair, "fair", self.named(payload))
+        return None if self.fair is None else self._rendered(self.fair, "fair", payload)
 
-    def _decode_slowly(self, payload: str) -> Arguments:
-        """Decode with a good word for every mistake; a call that has none gets a decoder for others like it."""
+    def _rendered(self, template: str, name: str, payload: str) -> str:
+        unknown = fields(template, name) & self._referring(decode_call(payload).refs)
+        if unknown:
+            raise InvalidValue(
+                f"the {name} of task {self.name!r} is {template!r}, and argument {min(unknown)!r} is the result of "
+                f"another job, not known yet; give this job a {name} of its own with using({name}=...), or None"
+            )
+        return render(template, name, self.named(payload))
+
+    def _referring(self, refs: Iterable[Ref]) -> set[str]:
+        """Return the names of the parameters whose values are, or hold, results of other jobs."""
+        by_place = {place: name for name, place in self._places.items()}
+        parameters = self._signature.parameters.values()
+        rest = {parameter.kind: parameter.name for parameter in parameters if parameter.kind in _VARIADIC}
+        names: set[str] = set()
+        for ref in refs:
+            kind, place = ref.path[:2]
+            if kind == "args":
+                names.add(by_place.get(int(place)) or rest[inspect.Parameter.VAR_POSITIONAL])
+            else:
+                known = place in self._signature.parameters
+                names.add(str(place) if known else rest[inspect.Parameter.VAR_KEYWORD])
+        return names
+
+    def _decode_slowly(self, payload: str, unknown: Collection[str] = ()) -> Arguments:
+        """Decode with a good word for every mistake; a call that has none gets a decoder for others like it.
+
+        Arguments that are *unknown* yet are left as they are.
+        """
         call = decode_call(payload)
         bound = self.bind(call.args, call.kwargs)
         for parameter in bound.signature.parameters.values():
-            if parameter.name in bound.arguments and parameter.name in self._hints:
+            if parameter.name in bound.arguments and parameter.name in self._hints and parameter.name not in unknown:
                 value, hint = bound.arguments[parameter.name], self._hints[parameter.name]
                 bound.arguments[parameter.name] = _convert(parameter, value, hint)
-        self._learn(len(call.args), tuple(call.kwargs))
+        if not unknown:
+            self._learn(len(call.args), tuple(call.kwargs))
         return bound.args, bound.kwargs
 
     def _learn(self, positional: int, named: tuple[str, ...]) -> None:

@@ -22,6 +22,11 @@ def check_template(text: str, name: str, known: Collection[str]) -> None:
             raise InvalidValue(f"expected {name} to name arguments of the task, got {shortened(text)}: {field!r}{hint}")
 
 
+def fields(text: str, name: str) -> set[str]:
+    """Return the arguments that a template names."""
+    return {field for _, field in _parts(text, name) if field is not None}
+
+
 def render(text: str, name: str, arguments: Mapping[str, object]) -> str:
     """Return *text* with the arguments, as the JSON values that the job carries, in their places."""
     return "".join(

@@ -169,7 +169,7 @@ def _outcome(attempt: _Attempt) -> Outcome | None:
             result = asyncio.run(result)
     except (Exception, Stop, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome like any other
         return ending(task, error, error if isinstance(error, Stop) else None)
-    return success(task, result)
+    return success(task, result, context)
 
 
 def _check_loop(app: Mainspring) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
+from uuid import UUID
+
+from msgspec.structs import replace
 
 from mainspring.clock import Clock
-from mainspring.errors import StoreError, StoreGone
+from mainspring.errors import InvalidPayload, StoreError, StoreGone
 from mainspring.model.job import Job
 from mainspring.model.lifecycle import MAX_LOSSES
+from mainspring.model.outcome import Failed, Outcome, Returned
 from mainspring.model.task import Task
 from mainspring.service import Loop
 from mainspring.store import Store
@@ -20,8 +25,10 @@ from mainspring.store.protocol import AHEAD
 from mainspring.worker.early import Early
 from mainspring.worker.executors.executor import Executor
 from mainspring.worker.executors.references import importable
+from mainspring.worker.failure import failure_of
 from mainspring.worker.held import Held
 from mainspring.worker.pace import Pace
+from mainspring.worker.prepare import expand, fill, is_map, needs_results
 from mainspring.worker.queues import Queues
 from mainspring.worker.session import WorkerSession
 
@@ -46,6 +53,18 @@ class Lane:
     isolate: Executor | None = None  # for jobs that may be what killed their workers
 
 
+class Host(Protocol):
+    """The worker, as its claimers see it."""
+
+    def ended(self, held: Held, outcome: Outcome | None) -> None:
+        """Take note of what became of a job that was claimed."""
+        ...
+
+    def new_ids(self, count: int, after: UUID | None) -> list[UUID]:
+        """Return *count* new ids, larger than *after*."""
+        ...
+
+
 class Claimer:
     """Claims for one lane."""
 
@@ -56,14 +75,14 @@ class Claimer:
         lane: Lane,
         queues: Queues,
         clock: Clock,
-        give_back: Callable[[list[Held]], None],
+        host: Host,
     ) -> None:
         self._store = store
         self._session = session
         self._lane = lane
         self._queues = queues
         self._clock = clock
-        self._give_back = give_back
+        self._host = host
         self._polled_at = clock.steady()
         self._starting = threading.Lock()  # two threads do: the one that claims, and that of the early ones
         self._put = 0
@@ -116,7 +135,7 @@ class Claimer:
         taken = [Held(job, self._lane.tasks[job.task], _start_by(job, begun)) for job in jobs]
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
-        taken = self._admit(taken)
+        taken = self._admit(self._prepare(taken))
         if any(held.job.turn is not None for held in taken):
             self._store.reach([held.job for held in taken])
         if self._session.alive and self._session.id == session and not self.loop.ending:
@@ -124,6 +143,36 @@ class Claimer:
         else:
             self._give_back(taken)  # if the database still knows us, they are ready again at once
         return True
+
+    def _prepare(self, taken: list[Held]) -> list[Held]:
+        """Return those of *taken* that have a handler to start, with the results of other jobs that they need."""
+        if not any(held.job.workflow or held.job.links or held.job.plan for held in taken):
+            return taken
+        self._fill([held for held in taken if needs_results(held.job)])
+        maps = [held for held in taken if not held.settled and is_map(held.job)]
+        for held in maps:
+            self._host.ended(held, expand(held.job, held.task, self._host.new_ids))
+        return [held for held in taken if not held.settled]
+
+    def _fill(self, needy: list[Held]) -> None:
+        try:
+            payloads = fill(self._store, [held.job for held in needy]) if needy else {}
+        except StoreError:
+            self._give_back(needy)
+            raise
+        except InvalidPayload as error:
+            for held in needy:  # one by one, if it is one of several
+                self._fill([held]) if len(needy) > 1 else self._fail(held, error)
+            return
+        for held in needy:
+            held.job = replace(held.job, payload=payloads[held.job.id])
+
+    def _fail(self, held: Held, error: Exception) -> None:
+        self._host.ended(held, Failed(failure_of(error, held.task.name), retryable=False))
+
+    def _give_back(self, unstarted: list[Held]) -> None:
+        for held in unstarted:
+            self._host.ended(held, Returned())
 
     def _admit(self, taken: list[Held]) -> list[Held]:
         """Return those of *taken* that may start; the others wait for a limit, and are not ours any more."""

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreError
-from mainspring.model.job import Job
+from mainspring.model.graph import Addable, Graph, Node
+from mainspring.model.job import Job, NewJob
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.payload import encode_result
 from mainspring.model.text import cut, shortened
@@ -47,6 +48,7 @@ class Context:
         self._job = job
         self._attempt = attempt
         self._succeeded = False
+        self._graph: Graph | None = None
         self.deadline = deadline
         self.log = JobLog(job, attempt)
 
@@ -73,6 +75,28 @@ class Context:
     def tick(self) -> datetime | None:
         """The nominal time for which a schedule made this job, however late it runs; None if none did."""
         return self._job.tick
+
+    @property
+    def added(self) -> tuple[NewJob, ...]:
+        """The jobs that come with the success of this attempt."""
+        return () if self._graph is None else tuple(self._graph.jobs)
+
+    def add(self, task: Addable, /, *args: Any, **kwargs: Any) -> Node:
+        """Have a job of *task* enqueued with the success of this attempt, and not otherwise.
+
+        It becomes a member of the workflow that this job is a member of, if it is. Where what this returns is an
+        argument of another that is added, that one comes after it, and gets its result.
+        """
+        return self._additions().add(task, *args, **kwargs)
+
+    def map(self, task: Addable, items: Any, /, *args: Any, **kwargs: Any) -> Node:
+        """Have a job of *task* enqueued for each of *items*, likewise; the result is the list of all their results."""
+        return self._additions().map(task, items, *args, **kwargs)
+
+    def _additions(self) -> Graph:
+        if self._graph is None:
+            self._graph = Graph(self._job.workflow, self._job.id, whole=False)
+        return self._graph
 
     def check(self) -> None:
         """Raise if the attempt should end: the job was cancelled or paused, its time is up, or the lease is lost."""

@@ -8,9 +8,11 @@ from typing import Any
 from mainspring.clock import SystemClock
 from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, Stop, TimeExpired, WorkerStopped
 from mainspring.model.failure import Failure
+from mainspring.model.graph import Graph
 from mainspring.model.job import Job
 from mainspring.model.outcome import (
     Cancelled,
+    Expanded,
     Failed,
     Outcome,
     Paused,
@@ -23,6 +25,7 @@ from mainspring.model.outcome import (
 from mainspring.model.payload import encode_result
 from mainspring.model.retry import leaves
 from mainspring.model.task import Task
+from mainspring.model.workflow import encode_plan
 from mainspring.worker.context import Context
 from mainspring.worker.failure import failure_of
 
@@ -46,10 +49,12 @@ def call(task: Task, payload: str, context: Context | None) -> Any:
     return task.handler(context, *args, **kwargs)
 
 
-def success(task: Task, result: object) -> Outcome:
-    """Return the outcome of a handler that returned *result*."""
+def success(task: Task, result: object, context: Context | None = None) -> Outcome:
+    """Return the outcome of a handler that returned *result*, having perhaps added jobs by its *context*."""
     try:
-        return Succeeded(encode_result(result))
+        if isinstance(result, Graph):
+            return Expanded(tuple(result.jobs), encode_plan(result.plan))
+        return Succeeded(encode_result(result), () if context is None else context.added)
     except Exception as error:  # noqa: BLE001 - a result may hold objects of the handler's own, and run their code
         # The work is done; to do it again would not make the result any easier to keep.
         return Failed(failure_of(error, task.name), retryable=False)

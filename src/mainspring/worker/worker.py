@@ -83,7 +83,7 @@ class Surroundings:
 
     store: Store
     beats: Store
-    new_id: Callable[[], UUID]
+    new_ids: Callable[[int, UUID | None], list[UUID]]
     heard: Callable[[frozenset[str]], None]
     gone: Callable[[StoreGone], None]
 
@@ -93,10 +93,11 @@ class Worker:
 
     def __init__(self, given: Surroundings, tasks: Registry, settings: Settings) -> None:
         self._store, self._beats = given.store, given.beats
+        self.new_ids = given.new_ids
         self._clock: Clock = SystemClock()
         self._settings = settings
         self._others_heard = given.heard
-        self.session = WorkerSession(given.beats, self._clock, given.new_id, settings.lease, settings.queues, tasks)
+        self.session = WorkerSession(given.beats, self._clock, self._new_id, settings.lease, settings.queues, tasks)
         self._settler = Settler(given.store, self.session.holding, self._clock)
         self._watch = Watch(self._clock, self.session, self._abandon)
         self._heartbeat = Heartbeat(
@@ -217,13 +218,17 @@ class Worker:
             Lane(ProcessExecutor(processes, self, self._clock, url), tasks.run_by(Kind.PROCESS), Pace(processes)),
         ]
 
+    def _new_id(self) -> UUID:
+        (made,) = self.new_ids(1, None)
+        return made
+
     def _executors(self) -> list[Executor]:
         own = [lane.executor for lane in self._lanes]
         shared = {lane.isolate for lane in self._lanes if lane.isolate is not None}
         return [*own, *shared]
 
     def _claimer(self, lane: Lane) -> Claimer:
-        return Claimer(self._store, self.session, lane, Queues(self._settings.queues), self._clock, self._give_back)
+        return Claimer(self._store, self.session, lane, Queues(self._settings.queues), self._clock, self)
 
     def _loops(self) -> list[Loop]:
         claims = [loop for claimer in self._claimers for loop in claimer.loops]

@@ -134,7 +134,7 @@ class Child:
             task = self._task(order)
             check_in_time(order.job, order.start_by)  # here, because to import the handler may take long
             self.send(Begun())
-            outcome = success(task, self._call(task, order))
+            outcome = success(task, self._call(task, order), self._context if task.context else None)
             self._stopper.shut()
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the child goes on
             self._stopper.shut()

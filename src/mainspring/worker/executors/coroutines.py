@@ -137,7 +137,8 @@ class CoroutineExecutor:
             if held.job.losses:
                 await asyncio.to_thread(self._host.charge, held)
             check_in_time(held.job, held.start_by)
-            result = await call(task, held.job.payload, self._host.context(held) if task.context else None)
+            context = self._host.context(held) if task.context else None
+            result = await call(task, held.job.payload, context)
         except asyncio.CancelledError as error:
             return ending(task, held.stop or (asked[-1] if asked else error), held.stop)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the loop goes on
@@ -146,7 +147,7 @@ class CoroutineExecutor:
             held.interrupt = None
             if task.timeout is not None:
                 self._host.watch.end(held)
-        return success(task, result)
+        return success(task, result, context)
 
     def _interrupt(self, held: Held) -> None:
         """Cancel the attempt's coroutine. Called by any thread."""

@@ -11,6 +11,7 @@ from mainspring.model.job import Job
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.outcome import (
     Cancelled,
+    Expanded,
     Failed,
     Outcome,
     Paused,
@@ -22,7 +23,7 @@ from mainspring.model.outcome import (
 from mainspring.worker.executors.references import Reference
 
 _OUTCOMES: dict[str, type[Outcome]] = {
-    kind.name: kind for kind in (Succeeded, Failed, TimedOut, Snoozed, Cancelled, Paused, Returned)
+    kind.name: kind for kind in (Succeeded, Failed, TimedOut, Snoozed, Expanded, Cancelled, Paused, Returned)
 }
 _STOPS: dict[str, type[BaseException]] = {
     kind.__name__: kind for kind in (CancelRequested, TimeExpired, WorkerStopped, LeaseLost)

@@ -150,7 +150,7 @@ class ThreadExecutor:
                 result = self._timed(held, context)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the thread goes on
             return ending(task, error, held.stop)
-        return success(task, result)
+        return success(task, result, context)
 
     def _timed(self, held: Held, context: Context | None) -> Any:
         """Call a handler that has a timeout; when that passes, an exception is raised in its midst."""
