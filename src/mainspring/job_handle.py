@@ -19,6 +19,7 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.journal import LogEntry
 from mainspring.model.payload import convert
 from mainspring.model.text import shortened
+from mainspring.model.workflow import plan_of
 from mainspring.service import said_by
 from mainspring.store.journal import all_logs
 from mainspring.twin import twin
@@ -103,15 +104,17 @@ class JobHandle(Generic[R_co]):
     def replay(self, reason: str | None = None) -> JobState:
         """Run it again if it failed, expired or was cancelled, with fresh counters; its history is kept.
 
-        Raises ReplayRefused when it has succeeded, or when an unfinished job has its key. One that is about to run
-        again already is left alone, so that whoever could not see the reply may ask once more.
+        A job of a workflow brings that back, and those that were cancelled because of it; a workflow brings back all of
+        its jobs that did not succeed. Raises ReplayRefused when it has succeeded, or can't run again: an unfinished job
+        has its key, its parents do not let it, or what was done was undone. One that is about to run again already is
+        left alone, so that whoever could not see the reply may ask once more.
         """
         before = self.refresh()
         if before.state is JobState.SUCCEEDED:
             raise ReplayRefused(self.id, "it has succeeded; enqueue another")
         state = self._controlled(self._client.store.replay([self.id], reason))
-        if before.key and before.state.final and state is before.state and self.refresh().fence == before.fence:
-            raise ReplayRefused(self.id, f"an unfinished job has its key {shortened(before.key)}; let that end first")
+        if before.state.final and state is before.state and self.refresh().finished_at == before.finished_at:
+            raise ReplayRefused(self.id, _obstacle(before))
         return state
 
     def attempts(self) -> list[Attempt]:
@@ -149,6 +152,16 @@ class JobHandle(Generic[R_co]):
             return cast("R_co", convert(value, self._result_type, "the result"))
         except InvalidPayload:
             return cast("R_co", value)  # the work is done, and this is the only way to have what came of it
+
+
+def _obstacle(job: Job) -> str:
+    """Return why *job* could not be replayed, as far as can be told from outside."""
+    plan = plan_of(job)
+    if plan is not None and plan.undo:
+        return "what its jobs did was undone; start another"
+    if job.key:
+        return f"an unfinished job has its key {shortened(job.key)}; let that end first"
+    return "a job that it comes after, or its workflow, does not let it; replay that"
 
 
 def id_of(job: UUID | str) -> UUID:

@@ -22,6 +22,7 @@ from mainspring.store import Store
 from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
+from mainspring.worker.prepare import prepare
 
 _NAME = "drain"
 
@@ -80,7 +81,18 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
         for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):
             while jobs := store.claim(session, queue, 1, [task.name for task in app.tasks]):
                 found = True
-                yield from _admitted(app, jobs)
+                yield from _admitted(app, _prepared(app, jobs))
+
+
+def _prepared(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:
+    """Yield those of *claimed* that are to start; the others have become other jobs, or could not."""
+    for job in claimed:
+        task = app.tasks.get(job.task)
+        (made,) = prepare(app.client.store, [(job, task)], app.client.new_ids)
+        if isinstance(made, Job):
+            yield made
+        else:
+            app.client.store.settle([settle(job, made, task.retry)])
 
 
 def _released(store: Store) -> int:

@@ -11,13 +11,11 @@ from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
-from msgspec.structs import replace
-
 from mainspring.clock import Clock
-from mainspring.errors import InvalidPayload, StoreError, StoreGone
+from mainspring.errors import StoreError, StoreGone
 from mainspring.model.job import Job
 from mainspring.model.lifecycle import MAX_LOSSES
-from mainspring.model.outcome import Failed, Outcome, Returned
+from mainspring.model.outcome import Outcome, Returned
 from mainspring.model.task import Task
 from mainspring.service import Loop
 from mainspring.store import Store
@@ -25,10 +23,9 @@ from mainspring.store.protocol import AHEAD
 from mainspring.worker.early import Early
 from mainspring.worker.executors.executor import Executor
 from mainspring.worker.executors.references import importable
-from mainspring.worker.failure import failure_of
 from mainspring.worker.held import Held
 from mainspring.worker.pace import Pace
-from mainspring.worker.prepare import expand, fill, is_map, needs_results
+from mainspring.worker.prepare import prepare
 from mainspring.worker.queues import Queues
 from mainspring.worker.session import WorkerSession
 
@@ -145,30 +142,18 @@ class Claimer:
         return True
 
     def _prepare(self, taken: list[Held]) -> list[Held]:
-        """Return those of *taken* that have a handler to start, with the results of other jobs that they need."""
-        if not any(held.job.workflow or held.job.links or held.job.plan for held in taken):
-            return taken
-        self._fill([held for held in taken if needs_results(held.job)])
-        maps = [held for held in taken if not held.settled and is_map(held.job)]
-        for held in maps:
-            self._host.ended(held, expand(held.job, held.task, self._host.new_ids))
-        return [held for held in taken if not held.settled]
-
-    def _fill(self, needy: list[Held]) -> None:
+        """Return those of *taken* that are to start, with all that they need."""
         try:
-            payloads = fill(self._store, [held.job for held in needy]) if needy else {}
+            prepared = prepare(self._store, [(held.job, held.task) for held in taken], self._host.new_ids)
         except StoreError:
-            self._give_back(needy)
+            self._give_back(taken)
             raise
-        except InvalidPayload as error:
-            for held in needy:  # one by one, if it is one of several
-                self._fill([held]) if len(needy) > 1 else self._fail(held, error)
-            return
-        for held in needy:
-            held.job = replace(held.job, payload=payloads[held.job.id])
-
-    def _fail(self, held: Held, error: Exception) -> None:
-        self._host.ended(held, Failed(failure_of(error, held.task.name), retryable=False))
+        for held, made in zip(taken, prepared, strict=True):
+            if isinstance(made, Job):
+                held.job = made
+            else:
+                self._host.ended(held, made)
+        return [held for held in taken if not held.settled]
 
     def _give_back(self, unstarted: list[Held]) -> None:
         for held in unstarted:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from mainspring.errors import InvalidPayload, InvalidValue
 from mainspring.model.job import Job, NewJob
 from mainspring.model.outcome import Expanded, Failed, Outcome
@@ -21,45 +23,53 @@ MOST_ITEMS = 100_000
 NewIds = Callable[[int, UUID | None], list[UUID]]
 
 
-def needs_results(job: Job) -> bool:
-    """Return whether *job* takes results of others: only one that comes after others, or belongs to them, can."""
-    return (job.links is not None or job.workflow is not None) and '"refs":' in job.payload
+def prepare(store: Store, jobs: Sequence[tuple[Job, Task]], new_ids: NewIds) -> list[Job | Outcome]:
+    """Return, for each of *jobs*, how it starts, or what its attempt has come to already."""
+    if not any(job.workflow or job.links or job.plan for job, _ in jobs):
+        return [job for job, _ in jobs]
+    try:
+        results = store.results(set().union(*(_wanted(job) for job, _ in jobs)))
+    except InvalidPayload as error:
+        if len(jobs) == 1:
+            return [Failed(failure_of(error, jobs[0][1].name), retryable=False)]
+        return [made for one in jobs for made in prepare(store, [one], new_ids)]  # it is the fault of some only
+    return [_start(job, task, results, new_ids) for job, task in jobs]
 
 
-def fill(store: Store, jobs: Sequence[Job]) -> dict[UUID, str]:
-    """Return the payloads of *jobs* with the results of other jobs in their places; what has none is null."""
-    refs = {job.id: {ref.job for ref in decode_call(job.payload).refs} for job in jobs}
-    wanted = set().union(*refs.values())
-    results = store.results(wanted) if wanted else {}
-    return {job.id: filled(job.payload, results) for job in jobs}
+def _start(job: Job, task: Task, results: dict[UUID, str], new_ids: NewIds) -> Job | Outcome:
+    try:
+        given = replace(job, payload=filled(job.payload, results)) if _wanted(job) else job
+        return _expand(given, task, new_ids) if _is_map(job) else given
+    except InvalidValue as error:
+        return Failed(failure_of(error, task.name), retryable=False)
 
 
-def is_map(job: Job) -> bool:
-    """Return whether *job* is to become others."""
+def _wanted(job: Job) -> set[UUID]:
+    """Return the jobs whose results *job* takes: only one that comes after others, or belongs to them, can."""
+    if (job.links is None and job.workflow is None) or '"refs":' not in job.payload:
+        return set()
+    return {ref.job for ref in decode_call(job.payload).refs}
+
+
+def _is_map(job: Job) -> bool:
     plan = plan_of(job)
     return plan is not None and plan.gathers and not plan.begun
 
 
-def expand(job: Job, task: Task, new_ids: NewIds) -> Outcome:
-    """Return the outcome of the map *job*, whose arguments are known: the jobs of *task* that it becomes."""
-    try:
-        members = _members(job, task, new_ids)
-    except InvalidValue as error:
-        return Failed(failure_of(error, task.name), retryable=False)
-    return Expanded(tuple(members), encode_plan(Plan(begun=True, gathers=True)))
-
-
-def _members(job: Job, task: Task, new_ids: NewIds) -> list[NewJob]:
+def _expand(job: Job, task: Task, new_ids: NewIds) -> Outcome:
+    """Return the jobs of *task* that the map *job*, whose arguments are known, becomes."""
     call = decode_call(job.payload)
     items, *args = call.args
     if not isinstance(items, list):
         raise InvalidPayload(f"expected a list to map {task.name!r} over, got: {shortened(items)}")
     if len(items) > MOST_ITEMS:
         raise InvalidPayload(f"expected at most {MOST_ITEMS:,} items to map {task.name!r} over, got {len(items):,}")
-    if not items:
-        return []
     payloads = [task.encode(item, *args, **call.kwargs) for item in items]
-    ids = new_ids(len(items), job.id)
+    members = _members(job, task, payloads, new_ids(len(items), job.id)) if items else []
+    return Expanded(tuple(members), encode_plan(Plan(begun=True, gathers=True)))
+
+
+def _members(job: Job, task: Task, payloads: Sequence[str], ids: Sequence[UUID]) -> list[NewJob]:
     pattern = NewJob(
         id=ids[0],
         task=job.task,
@@ -67,8 +77,7 @@ def _members(job: Job, task: Task, new_ids: NewIds) -> list[NewJob]:
         queue=job.queue,
         priority=job.priority,
         expires=task.expires,
-        key=task.key_of(payloads[0]),
-        fair=job.fair or task.fair_of(payloads[0]),
+        fair=job.fair,
         workflow=job.id,
     )
     return [

@@ -87,7 +87,7 @@ GROUP BY state;
 SELECT {done}
 FROM mainspring.jobs_done
 WHERE workflow = :workflow AND state IN ('failed', 'expired')
-ORDER BY id
+ORDER BY finished_at, id
 LIMIT :limit;
 
 -- name: lock_unsuccessful_members
