@@ -20,7 +20,7 @@ from mainspring.store.database import Row, Runner
 from mainspring.store.insert import known
 from mainspring.store.parents import Outlook, look_at
 from mainspring.store.rows import to_job
-from mainspring.store.tell import FINISH, leave
+from mainspring.store.tell import FINISH, TELL, leave
 
 Rewrite = Callable[[Job], str]
 """Returns the payload that a job has from now on."""
@@ -32,8 +32,11 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
     So are those that have to live with them.
     """
     asked = {job.id for job in dead}
+    untold = _take_back(tx, asked)
     family = _family(tx, dead)
+    untold |= _take_back(tx, family.keys() - asked)
     revived, outlook = _choose(tx, _free_to_live(tx, family))
+    leave(tx, TELL, sorted(untold.difference(job.id for job in revived)))
     if not revived:
         return []
     if outlook.edges:  # first, because a parent that comes back looks whether it has any
@@ -49,9 +52,15 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
         for piece in chunks(decided, lambda one: len(one[1] or ""))
         for row in tx.run("replay", settlements=rows.replays(piece))
     ]
-    _rejoin(tx, revived)
+    _rejoin(tx, revived, untold)
     leave(tx, FINISH, [job.id for job in revived if has_begun(job) and not pending.get(job.id)])
     return found
+
+
+def _take_back(tx: Runner, ids: Collection[UUID]) -> set[UUID]:
+    """Let nobody be told that jobs have ended which come back; return those of which nobody was told before."""
+    found = tx.run("drop_follow_ups", ids=rows.ids(ids), what=TELL) if ids else []
+    return {job_id for (job_id,) in found}
 
 
 def _family(tx: Runner, dead: Sequence[Job]) -> dict[UUID, Job]:
@@ -86,8 +95,10 @@ def _descendants_of(tx: Runner, jobs: Sequence[Job]) -> list[Job]:
 
 
 def _workflows_of(tx: Runner, jobs: Iterable[Job]) -> list[Job]:
+    """Return the workflows of *jobs* that have ended; those that live go on living, for they are locked."""
     ids = {job.workflow for job in jobs if job.workflow is not None}
-    return [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids))] if ids else []
+    alive = {row[1] for row in tx.run("lock_live", ids=rows.ids(ids))} if ids else set()
+    return [to_job(row) for row in tx.run("lock_done", ids=rows.ids(ids - alive))] if ids - alive else []
 
 
 def _unsuccessful(tx: Runner, workflows: Collection[UUID]) -> list[Job]:
@@ -139,9 +150,11 @@ def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID,
     return {**outlook.waiting, **{workflow: members[workflow] for workflow in workflows}}
 
 
-def _rejoin(tx: Runner, revived: Sequence[Job]) -> None:
-    """Let workflows that live know of members that live again."""
+def _rejoin(tx: Runner, revived: Sequence[Job], untold: Collection[UUID]) -> None:
+    """Let workflows that live know of members that live again; of the end of some they were *untold*, and count them."""
     ids = {job.id for job in revived}
-    joined = Counter(job.workflow for job in revived if job.workflow is not None and job.workflow not in ids)
+    joined = Counter(
+        job.workflow for job in revived if job.workflow is not None and job.workflow not in ids and job.id not in untold
+    )
     if joined:
         tx.run("count_down", counts=rows.counts({workflow: -count for workflow, count in joined.items()}))

@@ -15,10 +15,13 @@ marked AS (
 SELECT id
 FROM locked;
 
+-- None of them is replayed before we have committed: whoever does so looks afterwards whether anybody waits for it.
 -- name: endings_of
 SELECT id, state, finished_at, workflow
 FROM mainspring.jobs_done
-WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
+ORDER BY id
+FOR KEY SHARE;
 
 -- name: link
 INSERT INTO mainspring.edges (parent, child, if_failed)
@@ -70,6 +73,11 @@ WHERE ctid = ANY (ARRAY(
     LIMIT (SELECT CAST(:limit AS bigint))
     FOR UPDATE SKIP LOCKED
 ))
+RETURNING job_id;
+
+-- name: drop_follow_ups
+DELETE FROM mainspring.follow_ups
+WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))) AND what = :what
 RETURNING job_id;
 
 -- name: unfinished_members

@@ -10,7 +10,8 @@ WHERE id IN (SELECT value FROM json_each(:ids));
 -- name: endings_of
 SELECT id, state, finished_at, workflow
 FROM mainspring_jobs_done
-WHERE id IN (SELECT value FROM json_each(:ids));
+WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY id;
 
 -- name: link
 INSERT INTO mainspring_edges (parent, child, if_failed)
@@ -45,6 +46,11 @@ FROM mainspring_follow_ups;
 -- name: take_follow_ups
 DELETE FROM mainspring_follow_ups
 WHERE (job_id, what) IN (SELECT job_id, what FROM mainspring_follow_ups WHERE what = :what LIMIT :limit)
+RETURNING job_id;
+
+-- name: drop_follow_ups
+DELETE FROM mainspring_follow_ups
+WHERE job_id IN (SELECT value FROM json_each(:ids)) AND what = :what
 RETURNING job_id;
 
 -- name: unfinished_members
