@@ -122,10 +122,12 @@ class Task:
 
         If they are not known yet, a ref says which job returns them.
         """
-        for item in items or ():
-            self.encode_linked([item, *args], kwargs, [ref for ref in refs if ref.path[:2] != ("args", 0)])
-        first = Ref(("args", 0), UUID(int=0))
-        self.encode_linked([None, *args], kwargs, [*refs, first])
+        others = [ref for ref in refs if ref.path[:2] != ("args", 0)]
+        unknown = {ref.path[2] for ref in refs if ref not in others and len(ref.path) > 2}
+        for place, item in enumerate(items or ()):
+            if place not in unknown:
+                self.encode_linked([item, *args], kwargs, others)
+        self.encode_linked([None, *args], kwargs, [*others, Ref(("args", 0), UUID(int=0))])
         return encode_call([items, *args], kwargs, refs)
 
     def decode(self, payload: str) -> Arguments:

@@ -151,7 +151,7 @@ def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID,
 
 
 def _rejoin(tx: Runner, revived: Sequence[Job], untold: Collection[UUID]) -> None:
-    """Let workflows that live know of members that live again; of the end of some they were *untold*, and count them."""
+    """Let workflows that live know of members that live again, except where they were *untold* that those had ended."""
     ids = {job.id for job in revived}
     joined = Counter(
         job.workflow for job in revived if job.workflow is not None and job.workflow not in ids and job.id not in untold
