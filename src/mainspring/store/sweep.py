@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from mainspring.clock import microseconds
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.model.fairness import FIRST, TURN
+from mainspring.model.ids import uuid7
 from mainspring.model.job import Job
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
+from mainspring.store.inspect import now
 from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
 from mainspring.store.rows import to_job
@@ -127,7 +130,15 @@ def prune(db: Database, age: timedelta) -> int:
     _prune(db, "prune_limits", age=age)
     _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
+    made_before = _first_id(now(db) - age)
+    _prune(db, "prune_steps", made_before=made_before)
+    _prune(db, "prune_signals", made_before=made_before)
     return pruned
+
+
+def _first_id(moment: datetime) -> UUID:
+    """Return an id that is smaller than that of any job made after *moment*."""
+    return uuid7(max(0, microseconds(moment) // 1000), 0)
 
 
 def _prune(db: Database, query: str, **given: object) -> int:

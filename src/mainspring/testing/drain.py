@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from mainspring.app import Mainspring
@@ -18,9 +18,12 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Outcome, Returned, Succeeded
 from mainspring.model.session import NewSession
 from mainspring.model.task import Executor, Task
+from mainspring.store import Store
 from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
+
+T = TypeVar("T")
 
 _NAME = "drain"
 
@@ -35,9 +38,9 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
     """Run everything that is due now, and what becomes due by that; return the jobs that ran, in the order they began.
 
     Queues come in the order of their names, and jobs within a queue as a worker would take them, one at a time. A job
-    that fails is retried when its time has come, and one that a limit or a breaker keeps from starting goes on when
-    that lets it: move the clock and drain again. There is no jitter. Handlers of every kind run in this thread. Jobs
-    of tasks that *app* does not know stay where they are.
+    that fails is retried when its time has come, one that sleeps goes on when that is over, and one that a limit or a
+    breaker keeps from starting when that lets it: move the clock and drain again. There is no jitter. Handlers of every
+    kind run in this thread. Jobs of tasks that *app* does not know stay where they are.
 
     What a handler raises becomes the outcome of its attempt, as in a worker; but KeyboardInterrupt, and what a
     test runner raises to end the test, is passed on. More than *limit* attempts are an AssertionError.
@@ -122,16 +125,25 @@ class _Attempt:
         if not self._lent:
             self._write()
 
+    def with_store(self, work: Callable[[Store], T]) -> T:
+        return work(self._store)
+
     @contextmanager
-    def transaction(self, result: str) -> Iterator[Any]:
+    def transaction(self, result: str, step: str | None = None) -> Iterator[Any]:
         # This thread can't write through the store while it has borrowed the one connection that writes.
         self._lent = True
         try:
-            with self._store.transaction(lambda: settle(self.job, Succeeded(result))) as connection:
+            with self._block(result, step) as connection:
                 yield connection
-            self._settled = True
+            self._settled = step is None
         finally:
             self._lent = False
+
+    def _block(self, result: str, step: str | None) -> AbstractContextManager[Any]:
+        job = self.job
+        if step is None:
+            return self._store.transaction(lambda: settle(job, Succeeded(result)))
+        return self._store.step_transaction(job.id, job.fence, (step, result))
 
     def settle(self, outcome: Outcome | None) -> None:
         """Write what the attempt came to, unless that is done already or can't be."""
@@ -156,10 +168,11 @@ def _run(attempt: _Attempt) -> None:
 
 def _outcome(attempt: _Attempt) -> Outcome | None:
     task, job = attempt.task, attempt.job
-    context = Context(job, attempt, attempt.deadline) if task.context else None
+    awaits = task.executor is Executor.COROUTINE
+    context = Context(job, attempt, attempt.deadline, awaits=awaits) if task.context else None
     try:
         result = call(task, job.payload, context)
-        if task.executor is Executor.COROUTINE:
+        if awaits:
             result = asyncio.run(result)
     except (Exception, Stop, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome like any other
         return ending(task, error, error if isinstance(error, Stop) else None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from mainspring.errors import LeaseLost
 from mainspring.model.job import Job
@@ -17,12 +17,14 @@ from mainspring.worker.executors.executor import Host
 from mainspring.worker.held import Held
 from mainspring.worker.session import WorkerSession
 
+T = TypeVar("T")
+
 
 class RecordingAttempt(ABC):
     """What attempts have in common, wherever they are made: the same words are kept in the same way."""
 
     def __init__(self, job: Job, store: Callable[[], Store]) -> None:
-        """*store* is asked for when there is a transaction, for in a child process it may not be open yet."""
+        """*store* is asked for when there is a transaction or a step, for in a child process it may not be open yet."""
         self._job = job
         self._store = store
         self._within: list[LogLine] | None = None
@@ -52,17 +54,27 @@ class RecordingAttempt(ABC):
             self._within.append(entry)
             self.say(entry, keep=False)
 
+    def with_store(self, work: Callable[[Store], T]) -> T:
+        return work(self._store())
+
     @contextmanager
-    def transaction(self, result: str) -> Iterator[Any]:
+    def transaction(self, result: str, step: str | None = None) -> Iterator[Any]:
         if self._said_something:
             self.flush()  # the block may hold the only lock, and ends with a job that can't be written to
         self._within = []
         try:
-            with self._store().transaction(lambda: settle(self._job, Succeeded(result)), self._within) as connection:
+            with self._lent(result, step, self._within) as connection:
                 yield connection
         finally:
             self._within = None
-        self.succeeded()
+        if step is None:
+            self.succeeded()
+
+    def _lent(self, result: str, step: str | None, lines: Sequence[LogLine]) -> AbstractContextManager[Any]:
+        job = self._job
+        if step is None:
+            return self._store().transaction(lambda: settle(job, Succeeded(result)), lines)
+        return self._store().step_transaction(job.id, job.fence, (step, result), lines)
 
 
 class LocalAttempt(RecordingAttempt):
