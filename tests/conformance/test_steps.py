@@ -8,6 +8,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from mainspring.clock import microseconds
 from mainspring.errors import LeaseLost
@@ -166,6 +167,18 @@ def test_a_sleeping_job_is_ready_at_its_time_and_has_paid_no_attempt(store: SqlS
     (again,) = store.claim(opened_session(store), "default", 1)
     assert (again.attempt, again.fence) == (1, 2)
     assert sleep(store, again) == NOTHING
+
+
+def test_a_job_that_got_as_far_as_a_sleep_is_not_blamed_for_what_its_workers_died_of_before(
+    url: str, store: SqlStore
+) -> None:
+    """It may live for years, and see more workers die than a job may that kills them."""
+    job = claimed_job(store)
+    execute(url, f"UPDATE {table(url, 'jobs')} SET losses = 2")
+
+    store.settle([settle(replace(job, losses=1), Suspended(HOUR))])
+
+    assert stored(store, job.id).losses == 0
 
 
 # --- transactions --------------------------------------------------------------------------------------------

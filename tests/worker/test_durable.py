@@ -58,7 +58,8 @@ def test_a_step_that_was_done_is_not_done_again(app: Mainspring) -> None:
 
 
 def test_a_replayed_job_goes_on_behind_its_steps(app: Mainspring) -> None:
-    called, broken = [], [True]
+    called: list[int] = []
+    broken = [True]
 
     @app.task(retry=ONCE)
     def flow(ctx: Context) -> int:
@@ -268,7 +269,8 @@ def test_a_timeout_ends_a_step_that_computes(app: Mainspring) -> None:
 
 @pytest.mark.parametrize("wish", ["cancel", "pause"])
 def test_a_step_is_a_point_at_which_a_wish_takes_effect(app: Mainspring, wish: str) -> None:
-    begun, called = threading.Event(), []
+    called: list[int] = []
+    begun = threading.Event()
 
     @app.task(retry=ONCE)
     def flow(ctx: Context) -> None:
@@ -433,16 +435,15 @@ def test_coroutines_wait_for_signals_too_and_twins_send_them(app: Mainspring) ->
     async def flow(ctx: Context) -> list[object]:
         return [await ctx.wait_signal("go"), await ctx.wait_signal("go", timeout="1ms"), await ctx.wait_signal("on")]
 
-    async def send(job: JobHandle[Any]) -> list[str]:
+    async def send(job: JobHandle[Any]) -> None:
         await app.asignal(job, "go", 1)
         await job.asignal("on", 2)
-        return [step.name for step in await job.asteps()]
+        assert await job.asteps() == job.steps()
 
     job = flow.enqueue()
     asyncio.run(send(job))
     with app.worker():
         assert job.result(timeout=LONG) == [1, None, 2]
-    assert asyncio.run(job.asteps()) == job.steps()
     assert [step.name for step in job.steps()] == ["@signal go", "@signal go 2", "@signal on"]
 
 
@@ -536,18 +537,23 @@ def test_a_block_outside_of_steps_ends_the_job_and_what_comes_after_it_is_refuse
     refused: list[str] = []
 
     @app.task(retry=ONCE)
-    def flow(ctx: Context) -> None:
+    def flow(ctx: Context) -> Any:
         ctx.step("one", print)
         with ctx.transaction(result="done") as db:
             db.execute("INSERT INTO effects VALUES (1)")
-        for late in (lambda: ctx.step("two", print), lambda: ctx.sleep("1h"), lambda: ctx.wait_signal("go")):
+        late: list[Callable[[], object]] = [
+            lambda: ctx.step("two", print),
+            lambda: ctx.sleep("1h"),
+            lambda: ctx.wait_signal("go"),
+        ]
+        for call in late:
             try:
-                late()
+                call()
             except StoreError as error:
                 refused.append(str(error))
 
     with app.worker():
-        assert flow.enqueue().result(timeout=LONG) == "done"  # type: ignore[func-returns-value]
+        assert flow.enqueue().result(timeout=LONG) == "done"
     assert refused == 3 * ["the job has succeeded with its transaction block, so nothing can come after that"]
 
 
