@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -17,6 +18,7 @@ from mainspring.model.ids import uuid7
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Returned, Succeeded, Suspended
+from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.databases import execute, table
@@ -126,6 +128,22 @@ def test_steps_outlive_the_job_and_its_replay(store: SqlStore) -> None:
     (again,) = store.claim(opened_session(store), "default", 1)
 
     assert results(store, again) == {"charge": '"paid"'}
+
+
+def test_who_has_lost_his_job_spoils_nothing_for_those_who_write_at_the_same_time(sqlite_url: str) -> None:
+    """On SQLite a thread may do the work of others along with its own."""
+    store = open_store(sqlite_url)
+    stale, held = claimed_job(store), [claimed_job(store) for _ in range(8)]
+    claimed_again(store, stale)
+    last = claimed_job(store)
+    with ThreadPoolExecutor(16) as threads:
+        with store.transaction(lambda: settle(last, Succeeded("1"))):
+            lost = [threads.submit(record, store, stale, f"late {number}") for number in range(8)]
+            written = [threads.submit(record, store, job, "in time") for job in held]
+        assert [type(one.exception()) for one in lost] == 8 * [LeaseLost]
+        assert [one.exception() for one in written] == 8 * [None]
+    assert [results(store, job) for job in held] == 8 * [{"in time": "1"}]
+    store.close()
 
 
 # --- sleeps --------------------------------------------------------------------------------------------------

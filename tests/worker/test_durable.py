@@ -251,9 +251,11 @@ def test_what_can_not_be_called_is_no_step(app: Mainspring) -> None:
         assert failure(flow.enqueue()).message == "expected a function for the step to call, got: 7"
 
 
-def test_a_timeout_ends_a_step_that_computes(app: Mainspring) -> None:
+def test_a_timeout_ends_a_step_that_computes(app: Mainspring, caplog: pytest.LogCaptureFixture) -> None:
+    over = threading.Event()
+
     def endless() -> None:
-        while True:
+        while not over.is_set():
             pass
 
     @app.task(retry=ONCE, timeout="50ms")
@@ -263,8 +265,10 @@ def test_a_timeout_ends_a_step_that_computes(app: Mainspring) -> None:
     job = flow.enqueue()
     with app.worker():
         assert ended(job) is JobState.FAILED
+        over.set()
     assert outcomes(job) == ["timed_out"]
     assert job.steps() == []
+    assert "its worker waits no longer" not in caplog.text
 
 
 @pytest.mark.parametrize("wish", ["cancel", "pause"])

@@ -175,8 +175,9 @@ def _set_aside(job: Job, outcome: Snoozed | Suspended | Paused | Returned) -> Se
         case Suspended(delay, signal):
             state = SCHEDULED if signal is None else BLOCKED
             # It has got further, which one that kills its workers does not: what they died of lies behind it.
-            told: _Changes = {"delay": delay, "attempt": attempt, "losses": 0, "signal": signal, "started": True}
-            return _move(job, state, outcome=outcome.name, **told)
+            return _move(
+                job, state, outcome=outcome.name, delay=delay, attempt=attempt, losses=0, signal=signal, started=True
+            )
         case Paused(reason):
             return _move(job, PAUSED, outcome=outcome.name, reason=reason, attempt=attempt)
         case Returned():
