@@ -131,9 +131,16 @@ def prune(db: Database, age: timedelta) -> int:
     _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
     made_before = _first_id(now(db) - age)
-    _prune(db, "prune_steps", made_before=made_before)
-    _prune(db, "prune_signals", made_before=made_before)
+    _prune_orphans(db, "prune_steps", made_before)
+    _prune_orphans(db, "prune_signals", made_before)
     return pruned
+
+
+def _prune_orphans(db: Database, query: str, made_before: UUID) -> None:
+    """Remove what belongs to no job any more, going through what older jobs have left in the order of their ids."""
+    after = UUID(int=0)
+    while page := db.run(query, after=after, made_before=made_before, limit=PRUNE_BATCH):
+        ((after,),) = page
 
 
 def _first_id(moment: datetime) -> UUID:

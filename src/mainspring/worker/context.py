@@ -128,13 +128,13 @@ class Context:
         call = Call(function, args, kwargs)
         return self._durable.astep(name, call) if self._on_loop() else self._durable.step(name, call)
 
-    def sleep(self, length: Duration, name: str | None = None) -> Any:
+    def sleep(self, duration: Duration, name: str | None = None) -> Any:
         """Sleep for so long, were it for months, and hold no worker meanwhile; in a coroutine handler, await it.
 
         The attempt ends here, and costs none; when the time has come the handler is called again from its beginning,
         and this returns at once. A sleep is known by its *name*, or else by its length and its number among equals.
         """
-        return self._done(self._durable.sleep(length, name))
+        return self._done(self._durable.sleep(duration, name))
 
     def wait_signal(self, name: str, timeout: Duration | None = None) -> Any:
         """Return the value of a signal that is sent to this job, in a coroutine handler when it is awaited.

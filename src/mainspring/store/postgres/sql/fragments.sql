@@ -53,9 +53,10 @@ held AS MATERIALIZED (
     FOR UPDATE OF job
 )
 
+-- OFFSET keeps that a question for each row, where a join would read all jobs that there are.
 -- name: orphaned
-AND NOT EXISTS (SELECT FROM mainspring.jobs AS job WHERE job.id = step.job_id)
-AND NOT EXISTS (SELECT FROM mainspring.jobs_done AS done WHERE done.id = step.job_id)
+AND NOT EXISTS (SELECT FROM mainspring.jobs AS job WHERE job.id = kept.job_id OFFSET 0)
+AND NOT EXISTS (SELECT FROM mainspring.jobs_done AS done WHERE done.id = kept.job_id OFFSET 0)
 
 -- The condition of the index jobs_due, to the letter.
 -- name: waits_for_its_time

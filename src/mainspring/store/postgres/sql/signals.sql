@@ -35,17 +35,18 @@ WHERE sent.job_id = ANY (ARRAY(SELECT CAST(fields ->> 0 AS uuid) FROM jsonb_arra
 
 -- As for steps.
 -- name: prune_signals
-WITH old AS MATERIALIZED (
+WITH page AS MATERIALIZED (
     SELECT job_id
-    FROM mainspring.signals AS step
-    WHERE job_id < :made_before {orphaned}
+    FROM mainspring.signals
+    WHERE job_id > :after AND job_id < :made_before
+    ORDER BY job_id
     LIMIT :limit
 ),
 gone AS (
-    DELETE FROM mainspring.signals
-    WHERE job_id = ANY (ARRAY(SELECT job_id FROM old))
-    RETURNING job_id
+    DELETE FROM mainspring.signals AS kept
+    WHERE job_id = ANY (ARRAY(SELECT job_id FROM page)) {orphaned}
 )
-SELECT count(*) AS pruned
-FROM gone
-HAVING count(*) > 0;
+SELECT job_id
+FROM page
+ORDER BY job_id DESC
+LIMIT 1;

@@ -39,19 +39,21 @@ begun AS (
 SELECT CAST(extract(epoch FROM until - now) * 1000000 AS bigint) AS left_us
 FROM begun, clock;
 
--- An id tells when its job was made, so that no job younger than the age is looked for; of what is older, most is gone.
+-- Goes through them job by job, so that a call is short however many stay. An id tells when its job was made: those of
+-- jobs younger than the age, which are nearly all that stay, are not looked at.
 -- name: prune_steps
-WITH old AS MATERIALIZED (
+WITH page AS MATERIALIZED (
     SELECT job_id
-    FROM mainspring.steps AS step
-    WHERE job_id < :made_before {orphaned}
+    FROM mainspring.steps
+    WHERE job_id > :after AND job_id < :made_before
+    ORDER BY job_id
     LIMIT :limit
 ),
 gone AS (
-    DELETE FROM mainspring.steps
-    WHERE job_id = ANY (ARRAY(SELECT job_id FROM old))
-    RETURNING job_id
+    DELETE FROM mainspring.steps AS kept
+    WHERE job_id = ANY (ARRAY(SELECT job_id FROM page)) {orphaned}
 )
-SELECT count(*) AS pruned
-FROM gone
-HAVING count(*) > 0;
+SELECT job_id
+FROM page
+ORDER BY job_id DESC
+LIMIT 1;

@@ -56,8 +56,13 @@ told AS MATERIALIZED (
 mainspring_jobs.id = :job_id AND mainspring_jobs.fence = :fence AND mainspring_jobs.state = 'running'
 
 -- name: orphaned
-AND NOT EXISTS (SELECT 1 FROM mainspring_jobs AS job WHERE job.id = step.job_id)
-AND NOT EXISTS (SELECT 1 FROM mainspring_jobs_done AS done WHERE done.id = step.job_id)
+AND NOT EXISTS (SELECT 1 FROM mainspring_jobs AS job WHERE job.id = kept.job_id)
+AND NOT EXISTS (SELECT 1 FROM mainspring_jobs_done AS done WHERE done.id = kept.job_id)
+
+-- name: next_jobs
+WHERE job_id > :after AND job_id < :made_before
+ORDER BY job_id
+LIMIT :limit
 
 -- The condition of the index jobs_due, to the letter.
 -- name: waits_for_its_time

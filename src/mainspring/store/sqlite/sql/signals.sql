@@ -32,13 +32,18 @@ WHERE NOT sent.taken;
 
 -- As for steps.
 -- name: prune_signals
-DELETE FROM mainspring_signals
+SELECT job_id
+FROM (
+    SELECT job_id
+    FROM mainspring_signals
+    {next_jobs}
+)
+ORDER BY job_id DESC
+LIMIT 1;
+
+DELETE FROM mainspring_signals AS kept
 WHERE job_id IN (
     SELECT job_id
-    FROM mainspring_signals AS step
-    WHERE job_id < :made_before {orphaned}
-    LIMIT :limit
-);
-
-SELECT changes() AS pruned
-WHERE changes() > 0;
+    FROM mainspring_signals
+    {next_jobs}
+) {orphaned};

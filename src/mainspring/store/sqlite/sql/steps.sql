@@ -35,15 +35,21 @@ SELECT step.until - :now AS left_us
 FROM mainspring_steps AS step
 WHERE step.job_id = :job_id AND step.name = :name AND EXISTS (SELECT 1 FROM mainspring_jobs WHERE {holder});
 
--- An id tells when its job was made, so that no job younger than the age is looked for; of what is older, most is gone.
+-- Goes through them job by job, so that a call is short however many stay. An id tells when its job was made: those of
+-- jobs younger than the age, which are nearly all that stay, are not looked at.
 -- name: prune_steps
-DELETE FROM mainspring_steps
+SELECT job_id
+FROM (
+    SELECT job_id
+    FROM mainspring_steps
+    {next_jobs}
+)
+ORDER BY job_id DESC
+LIMIT 1;
+
+DELETE FROM mainspring_steps AS kept
 WHERE job_id IN (
     SELECT job_id
-    FROM mainspring_steps AS step
-    WHERE job_id < :made_before {orphaned}
-    LIMIT :limit
-);
-
-SELECT changes() AS pruned
-WHERE changes() > 0;
+    FROM mainspring_steps
+    {next_jobs}
+) {orphaned};
