@@ -23,6 +23,7 @@ from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.databases import execute, table
 from tests.support.factories import claimed_job, new_id, opened_session, stored
+from tests.support.waiting import until
 
 BOOM = Failure(type="ValueError", message="boom")
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -138,8 +139,9 @@ def test_who_has_lost_his_job_spoils_nothing_for_those_who_write_at_the_same_tim
     last = claimed_job(store)
     with ThreadPoolExecutor(16) as threads:
         with store.transaction(lambda: settle(last, Succeeded("1"))):
-            lost = [threads.submit(record, store, stale, f"late {number}") for number in range(8)]
             written = [threads.submit(record, store, job, "in time") for job in held]
+            lost = [threads.submit(record, store, stale, f"late {number}") for number in range(8)]
+            until(lambda: len(store._db._writer._waiting) == 16)  # type: ignore[attr-defined]
         assert [type(one.exception()) for one in lost] == 8 * [LeaseLost]
         assert [one.exception() for one in written] == 8 * [None]
     assert [results(store, job) for job in held] == 8 * [{"in time": "1"}]
