@@ -151,6 +151,14 @@ class Mainspring:
         found = self.client.page(match, None if before is None else id_of(before), limit)
         return [handle_of(self.client, self.tasks, job) for job in found]
 
+    def signal(self, job: JobHandle[Any] | UUID | str, name: str, value: object = None) -> None:
+        """Send a signal to a job, which takes it with `ctx.wait_signal(name)`, now or when it comes to that."""
+        self._signalled(job).signal(name, value)
+
+    async def asignal(self, job: JobHandle[Any] | UUID | str, name: str, value: object = None) -> None:
+        """Do as `signal` does, for callers that must not block their loop."""
+        await self._signalled(job).asignal(name, value)
+
     @contextmanager
     def worker(self, **settings: Unpack[NodeSettings]) -> Iterator[Node]:
         """Work in the background of this process while the block lasts; it ends when what has started is settled."""
@@ -179,6 +187,9 @@ class Mainspring:
         task = make_task(handler, policies, workflow=parameter)
         self.tasks.add(task)
         return TaskHandle(self.client, task)
+
+    def _signalled(self, job: JobHandle[Any] | UUID | str) -> JobHandle[Any]:
+        return JobHandle(self.client, job.id if isinstance(job, JobHandle) else id_of(job))
 
     def _to_send(self, task: str, wishes: Wishes) -> TaskHandle[..., Any]:
         return TaskHandle[..., Any](self.client, self.tasks.to_send(task)).using(**wishes)

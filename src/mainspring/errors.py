@@ -3,6 +3,7 @@
     MainspringError
     ├── InvalidValue (ValueError)        a caller's value
     │   ├── InvalidPayload               an argument or result that JSON can't carry
+    │   │   └── StepResultRefused        the result of a step that has run
     │   ├── InvalidURL                   a database address
     │   ├── DuplicateTask                a second task of the same name
     │   └── DuplicateSchedule            a second schedule of the same id
@@ -17,6 +18,7 @@
     ├── JobFailed                        a result that will never come
     ├── ResultNotReady (TimeoutError)    a result that has not come in time
     ├── ReplayRefused                    a job that can't live again
+    ├── SignalRefused                    a job that takes no signal
     └── StoreError                       the database
         ├── StoreUnavailable             can't be reached, or did not answer in time
         ├── StoreReadOnly                can't be written
@@ -34,6 +36,7 @@ A class builds its own sentence from the facts: what was expected, what came, an
     ├── PauseRequested
     ├── TimeExpired
     ├── WorkerStopped
+    ├── Suspension                       raised within: the attempt sleeps, or waits for a signal
     └── LeaseLost                        the attempt no longer holds its job
 
 These are raised inside handlers. Like KeyboardInterrupt they pass through `except Exception`, which a handler that
@@ -44,6 +47,7 @@ beside the one that has the job by now.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from difflib import get_close_matches
 
 
@@ -61,6 +65,13 @@ class InvalidValue(MainspringError, ValueError):
 
 class InvalidPayload(InvalidValue):
     """An argument or result can't be carried as JSON; the message names it and says why."""
+
+
+class StepResultRefused(InvalidPayload):
+    """What a step returned can't be kept, so that nobody could know later that it has run; its job fails for good."""
+
+    def __init__(self, step: str, why: object) -> None:
+        super().__init__(f"step {step!r} has run, but {why}; what a step returns is kept as JSON")
 
 
 class InvalidURL(InvalidValue):
@@ -154,6 +165,13 @@ class ReplayRefused(MainspringError):
         super().__init__(f"job {job_id} can't be replayed: {why}")
 
 
+class SignalRefused(MainspringError):
+    """The job to which a signal was sent takes none."""
+
+    def __init__(self, job_id: object, why: str) -> None:
+        super().__init__(f"job {job_id} {why}")
+
+
 class Stop(BaseException):
     """What ends an attempt from outside."""
 
@@ -172,6 +190,18 @@ class TimeExpired(Stop):
 
 class WorkerStopped(Stop):
     """The worker was told to stop at once; the job goes back to its queue."""
+
+
+class Suspension(Stop):
+    """The handler sleeps, or waits for a signal; it is started again when that is over, and comes back to where it was.
+
+    A handler that catches it must let it go on.
+    """
+
+    def __init__(self, delay: timedelta, signal: str | None = None) -> None:
+        self.delay = delay
+        self.signal = signal
+        super().__init__(f"sleep for {delay}" if signal is None else f"wait for signal {signal!r}, {delay} at most")
 
 
 class LeaseLost(Stop):

@@ -9,14 +9,19 @@ from datetime import datetime, timedelta
 import msgspec
 
 from mainspring.model.breaker import PREFIX, Phase, State
+from mainspring.model.duration import LONGEST
 from mainspring.model.job import Job, JobState
 from mainspring.model.limits import Gate, Standing
 from mainspring.model.queue import Pausable, Pause
 from mainspring.model.session import Session
+from mainspring.model.step import SLEEP
 from mainspring.model.text import counted
 from mainspring.store import Store
 
 _NAMED = 3
+_FOR_EVER = LONGEST / 2
+"""More is left only to those who wait without a limit, for the longest time that there is."""
+
 _COUNTED = 10_000
 """Jobs ahead of one that are counted: further on, a number would tell no more."""
 
@@ -44,7 +49,8 @@ def explain(store: Store, job: Job, now: datetime) -> list[Reason]:
     alive = [session for session in store.sessions() if session.alive]
     reasons = [
         *_expired(job, now),
-        *_not_due(job, now),
+        *_not_due(store, job, now),
+        *_signal(job, now),
         *_limit(store, job, now),
         *_held(job),
         *_paused(store, job),
@@ -60,7 +66,7 @@ def _expired(job: Job, now: datetime) -> list[Reason]:
     return [Reason("expired", sentence, f"run it after all with `mainspring jobs replay {job.id}`, once it has ended")]
 
 
-def _not_due(job: Job, now: datetime) -> list[Reason]:
+def _not_due(store: Store, job: Job, now: datetime) -> list[Reason]:
     if job.state not in (JobState.SCHEDULED, JobState.RETRYING):
         return []
     again = "due again" if job.state is JobState.RETRYING else "due"
@@ -68,7 +74,35 @@ def _not_due(job: Job, now: datetime) -> list[Reason]:
         sentence = f"it was {again} at {_at(job.run_at)}, and no scheduler has made it ready yet"
         return [Reason("not_promoted", sentence, "any live worker or `mainspring scheduler` does it by itself")]
     lift = "it is made ready by itself at that time"
-    return [Reason("not_due", f"it is {again} at {_at(job.run_at)}", lift, job.run_at - now)]
+    due = f"it sleeps until {_at(job.run_at)}" if _sleeps(store, job) else f"it is {again} at {_at(job.run_at)}"
+    return [Reason("not_due", due, lift, job.run_at - now)]
+
+
+def _sleeps(store: Store, job: Job) -> bool:
+    if job.state is not JobState.SCHEDULED or not job.fence:
+        return False
+    return any(step.pending and step.name.startswith(SLEEP) for step in store.steps(job.id))
+
+
+def _signal(job: Job, now: datetime) -> list[Reason]:
+    """Return for which signal *job* waits, and until when unless that is for ever."""
+    if job.state is not JobState.BLOCKED or job.signal is None:
+        return []
+    left = job.run_at - now
+    if left <= timedelta(0):
+        sentence = (
+            f"it waited for signal {job.signal!r} until {_at(job.run_at)}, and no scheduler has made it ready yet"
+        )
+        return [Reason("not_promoted", sentence, "any live worker or `mainspring scheduler` does it by itself")]
+    until = f" until {_at(job.run_at)}" if left < _FOR_EVER else ""
+    return [
+        Reason(
+            "signal",
+            f"it waits for signal {job.signal!r}{until}, and nobody has sent it",
+            f"send it with `mainspring jobs signal {job.id} {shlex.quote(job.signal)}`",
+            left if until else None,
+        )
+    ]
 
 
 def _limit(store: Store, job: Job, now: datetime) -> list[Reason]:

@@ -17,7 +17,8 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job, JobState
 from mainspring.model.journal import LogEntry
-from mainspring.model.payload import convert
+from mainspring.model.payload import convert, encode_result
+from mainspring.model.step import Step
 from mainspring.model.text import shortened
 from mainspring.model.workflow import plan_of
 from mainspring.service import said_by
@@ -125,6 +126,19 @@ class JobHandle(Generic[R_co]):
         """Return what its attempts have logged, oldest first."""
         return all_logs(self._client.store, self.id)
 
+    def signal(self, name: str, value: object = None) -> None:
+        """Send it a signal, which it takes with `ctx.wait_signal(name)`, now or when it comes to that.
+
+        Raises SignalRefused when it has ended, or has too many signals that it has not taken.
+        """
+        encoded = encode_result(value, "the value of the signal")
+        (signal_id,) = self._client.new_ids(1)
+        self._client.store.signal(self.id, name, encoded, signal_id)
+
+    def steps(self) -> list[Step]:
+        """Return the steps that it has done, and the sleep or signal that it waits for, in the order of time."""
+        return self._client.store.steps(self.id)
+
     def explain(self) -> list[Reason]:
         """Return every reason why it does not run, the first to lift first; nothing when it may run or has."""
         return explain(self._client.store, self.refresh(), self._client.store.now())
@@ -136,6 +150,8 @@ class JobHandle(Generic[R_co]):
     areplay = twin(replay)
     aattempts = twin(attempts)
     alogs = twin(logs)
+    asignal = twin(signal)
+    asteps = twin(steps)
     aexplain = twin(explain)
 
     def _controlled(self, states: dict[UUID, JobState]) -> JobState:

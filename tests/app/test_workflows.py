@@ -21,6 +21,7 @@ from mainspring import (
     Parent,
     ReplayRefused,
     Retry,
+    StoreError,
     TaskNotFound,
     Workflow,
     every,
@@ -439,6 +440,33 @@ def test_a_running_job_adds_jobs_to_its_workflow_with_its_success(app: Mainsprin
 
     assert run.result() == "spread"
     assert states(run) == {"succeeded": 5}
+
+
+def test_what_is_added_comes_with_the_transaction_that_the_job_succeeds_with_and_nothing_comes_later(
+    app: Mainspring,
+) -> None:
+    make = app.task(double)
+    fails = [True, False]
+
+    @app.task(retry=Retry(max_attempts=2, base="1ms"))
+    def write(ctx: Context) -> None:
+        ctx.add(make, 1)
+        with ctx.transaction(result="written"):
+            ctx.add(make, 2)
+            if fails.pop(0):
+                raise ValueError("not yet")
+        with pytest.raises(StoreError, match="the job has succeeded with its transaction block"):
+            ctx.add(make, 3)
+
+    with app.workflow("rows") as wf:
+        wf.add(write)
+    run = wf.enqueue()
+    drain(app)
+    assert states(run) == {"retrying": 1}
+    _later(app)
+
+    assert run.result() == "written"
+    assert [job.result() for job in run.jobs()[1:]] == [2, 4]
 
 
 def test_a_job_of_no_workflow_adds_plain_jobs(app: Mainspring) -> None:

@@ -140,6 +140,63 @@ def test_a_settle_whose_reply_is_lost_is_not_taken_for_stale(
     assert len(local.attempts(job.id)) == 1
 
 
+def test_a_step_whose_reply_is_lost_is_recorded_once_and_is_not_taken_for_stale(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job = claimed_job(remote)
+    proxy.lose_reply_to(b"INSERT INTO mainspring.steps")
+
+    remote.record_step(job.id, job.fence, "charge", "1")
+
+    assert [(step.name, step.result) for step in local.steps(job.id)] == [("charge", "1")]
+
+
+def test_a_sleep_whose_reply_is_lost_ends_when_its_first_try_said(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job, hour = claimed_job(remote), timedelta(hours=1)
+    proxy.lose_reply_to(b"INSERT INTO mainspring.steps")
+
+    left = remote.begin_sleep(job.id, job.fence, "@sleep 1h", hour)
+
+    (step,) = local.steps(job.id)
+    assert step.until == step.at + hour
+    assert timedelta(0) < left < hour
+
+
+def test_a_signal_whose_reply_is_lost_is_kept_once_though_it_was_taken_and_its_job_has_ended_meanwhile(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job = claimed_job(remote)
+    proxy.lose_reply_to(b"COMMIT\0")
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def finish_then_connect() -> object:
+        if stored(local, job.id).state is JobState.RUNNING:
+            assert local.take_signal(job.id, job.fence, "@signal go", "go", None) == "7"
+            assert local.take_signal(job.id, job.fence, "@signal go 2", "go", timedelta(0)) == "null"
+            local.settle([settle(job, Succeeded("1"))])
+        return connect()
+
+    remote._db._connections._open = finish_then_connect  # type: ignore[attr-defined]
+
+    remote.signal(job.id, "go", "7", uuid.uuid4())
+
+    assert stored(local, job.id).state is JobState.SUCCEEDED
+
+
+def test_a_signal_that_was_taken_unheard_of_is_not_taken_for_another(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    job = claimed_job(remote)
+    for value in ("1", "2"):
+        local.signal(job.id, "go", value, uuid.uuid4())
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.take_signal(job.id, job.fence, "@signal go", "go", None) == "1"
+    assert remote.take_signal(job.id, job.fence, "@signal go 2", "go", None) == "2"
+
+
 def test_a_settle_whose_reply_is_lost_counts_once_for_its_breaker_and_is_not_taken_for_stale(
     proxy: FaultyProxy, remote: SqlStore, local: SqlStore
 ) -> None:

@@ -18,6 +18,7 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned
 from mainspring.store import open_store
 from mainspring.testing import SettableClock, adrain, drain
+from tests.support.databases import execute
 
 
 @pytest.fixture
@@ -415,3 +416,61 @@ def test_coroutines_can_drain_too(app: Mainspring) -> None:
 
     awaited.enqueue()
     asyncio.run(test())
+
+
+@pytest.mark.parametrize("awaits", [False, True], ids=["plain", "coroutine"])
+def test_a_durable_job_goes_on_as_the_clock_moves_and_signals_come(
+    app: Mainspring, clock: SettableClock, awaits: bool
+) -> None:
+    called: list[int] = []
+
+    if awaits:
+
+        @app.task(name="flow")
+        async def aflow(ctx: Context) -> object:
+            await ctx.step("charge", called.append, 1)
+            await ctx.sleep("3d")
+            return [await ctx.wait_signal("go", timeout="1h"), await ctx.wait_signal("go", timeout="1h")]
+
+    else:
+
+        @app.task(name="flow")
+        def flow(ctx: Context) -> object:
+            ctx.step("charge", called.append, 1)
+            ctx.sleep("3d")
+            return [ctx.wait_signal("go", timeout="1h"), ctx.wait_signal("go", timeout="1h")]
+
+    job = app.enqueue("flow")
+    assert drain(app) == [job]
+    assert (job.state, drain(app)) == (JobState.SCHEDULED, [])
+    clock.advance("3d")
+    assert drain(app) == [job]
+    assert (job.state, drain(app)) == (JobState.BLOCKED, [])
+    job.signal("go", 7)
+    assert drain(app) == [job]
+    clock.advance("1h")
+    assert drain(app) == [job]
+
+    assert job.result() == [7, None]
+    assert (called, job.snapshot.attempt) == ([1], 1)
+
+
+def test_rows_are_written_with_their_step(app: Mainspring, url: str) -> None:
+    @app.task
+    def flow(ctx: Context) -> str:
+        def write() -> None:
+            ctx.log("within")
+            with ctx.transaction(result="written") as db:
+                db.execute("INSERT INTO effects VALUES (1)")
+
+        found: str = ctx.step("write", write)
+        ctx.log("after")
+        return f"{found} by attempt {ctx.attempt}"
+
+    job = flow.enqueue()
+    execute(url, "CREATE TABLE effects (number INTEGER)")
+    drain(app)
+
+    assert job.result() == "written by attempt 1"
+    assert execute(url, "SELECT * FROM effects") == [(1,)]
+    assert [line.message for line in job.logs()] == ["within", "after"]

@@ -244,3 +244,36 @@ def work_with(url: str) -> None:
     app.task(fork)
     app.task(executor="process")(deaf)
     app.run_worker(lease="1s")
+
+
+def mark(folder: str, name: str) -> int:
+    """Leave a mark that it was called, and return how often it has been."""
+    with (Path(folder) / name).open("a") as ledger:
+        ledger.write("x")
+    return len((Path(folder) / name).read_text())
+
+
+def two_steps_and_a_sleep(ctx: Context, folder: str, *, fails: bool = False) -> list[int]:
+    first = ctx.step("first", mark, folder, "first")
+    ctx.sleep("50ms")
+    if fails and ctx.step("failing", mark, folder, "failing") == 1 and mark(folder, "attempts") < 2:
+        raise Unlucky("once")
+    return [first, ctx.step("second", mark, folder, "second"), ctx.wait_signal("go")]
+
+
+async def async_steps(ctx: Context, folder: str) -> list[int]:
+    first = await ctx.step("first", mark, folder, "first")
+    await ctx.sleep("50ms")
+    return [first, await ctx.wait_signal("go")]
+
+
+def write_in_a_step(ctx: Context) -> int:
+    def write_row() -> str:
+        with ctx.transaction(result=7) as db:
+            db.execute("INSERT INTO effects VALUES (1)")
+        return "left aside"
+
+    found: int = ctx.step("write", write_row)
+    if ctx.fence == 1:
+        raise Unlucky("once")
+    return found

@@ -6,15 +6,20 @@ import logging
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
 
 import pytest
 
 from mainspring.errors import CancelRequested, InvalidValue, StoreError
 from mainspring.model.journal import LogLine, Progress
+from mainspring.model.outcome import Succeeded
+from mainspring.store import Store
 from mainspring.worker.context import Context
 from tests.worker.hosts import held_job
+
+T = TypeVar("T")
 
 
 class ListAttempt:
@@ -34,8 +39,14 @@ class ListAttempt:
         else:
             self.reached.append(entry)
 
-    def transaction(self, result: str) -> AbstractContextManager[None]:
+    def transaction(self, success: Callable[[], Succeeded]) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def step_transaction(self, name: str, result: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def with_store(self, work: Callable[[Store], T]) -> T:
+        raise NotImplementedError
 
 
 @pytest.fixture

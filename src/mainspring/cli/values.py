@@ -95,11 +95,11 @@ def arguments(texts: Sequence[str], more: str | None) -> tuple[list[Any], dict[s
     for text in texts:
         named = _NAMED.fullmatch(text)
         if named is None:
-            args.append(_value(text))
+            args.append(value(text))
         elif named[1] in kwargs:
             raise InvalidValue(f"argument {named[1]!r} is given twice")
         else:
-            kwargs[named[1]] = _value(named[2])
+            kwargs[named[1]] = value(named[2])
     return args, kwargs
 
 
@@ -121,7 +121,8 @@ def share(text: str, option: str) -> float:
     return found
 
 
-def _value(text: str) -> Any:
+def value(text: str) -> Any:
+    """Return what *text* says as JSON, or else itself."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
@@ -138,7 +139,7 @@ def _whole_number(text: str) -> int | None:
 
 
 def _object(text: str) -> dict[str, Any]:
-    found = _value(text)
+    found = value(text)
     if not isinstance(found, dict):
         raise InvalidValue(
             f"""expected --kwargs to be a JSON object like '{{"name": "Ada"}}', got: {shortened(text)}"""

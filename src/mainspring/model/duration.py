@@ -36,6 +36,15 @@ def duration(value: Duration, name: str = "duration") -> timedelta:
     return length
 
 
+def spelled(length: timedelta) -> str:
+    """Return *length* as `duration` reads it, the same for equal lengths: `3d`, `1h30m`, `0.25s`."""
+    minutes, rest = divmod(length, _UNITS["m"])
+    days, minutes = divmod(minutes, 24 * 60)
+    seconds = f"{rest.total_seconds():f}".rstrip("0").rstrip(".")
+    parts = [(days, "d"), (minutes // 60, "h"), (minutes % 60, "m"), (seconds if seconds != "0" else 0, "s")]
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
+
+
 def _read(value: Duration) -> timedelta | None:
     if isinstance(value, timedelta):
         return value

@@ -179,7 +179,10 @@ def _set_aside(job: Job, outcome: Snoozed | Suspended | Paused | Returned) -> Se
             return _move(job, SCHEDULED, outcome=outcome.name, delay=delay, attempt=attempt)
         case Suspended(delay, signal):
             state = SCHEDULED if signal is None else BLOCKED
-            return _move(job, state, outcome=outcome.name, delay=delay, attempt=attempt, signal=signal, started=True)
+            # It has got further, which one that kills its workers does not: what they died of lies behind it.
+            return _move(
+                job, state, outcome=outcome.name, delay=delay, attempt=attempt, losses=0, signal=signal, started=True
+            )
         case Paused(reason):
             return _move(job, PAUSED, outcome=outcome.name, reason=reason, attempt=attempt)
         case Returned():

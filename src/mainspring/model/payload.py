@@ -68,11 +68,11 @@ def filled(payload: str, results: Mapping[UUID, str]) -> str:
     return _encoder.encode(arguments).decode()
 
 
-def encode_result(value: object) -> str:
-    """Return a handler's result as JSON, or say why it can't be carried."""
+def encode_result(value: object, name: str = "the result") -> str:
+    """Return a handler's result, or what else *name* stands for, as JSON, or say why it can't be carried."""
     if value is None:
         return "null"
-    return _encode(value, lambda: [("the result", value)])
+    return _encode(value, lambda: [(name, value)])
 
 
 def convert(value: object, kind: type[T], name: str) -> T:

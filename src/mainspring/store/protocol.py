@@ -24,6 +24,7 @@ from mainspring.model.limits import LimitStatus, Standing, Want
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
+from mainspring.model.step import Step
 from mainspring.model.tick import TickRecord
 from mainspring.model.workflow import NewWorkflow
 from mainspring.store.database import Listener, Migration, Probe
@@ -224,6 +225,57 @@ class Journals(Protocol):
         ...
 
 
+class Steps(Protocol):
+    """For durable jobs. A write is made only while the attempt with this fence holds the job, or raises LeaseLost."""
+
+    def steps(self, job_id: UUID) -> list[Step]:
+        """Return what a job has done step by step, and what it waits for, in the order of time.
+
+        They stay as long as the job does, through replays as well.
+        """
+        ...
+
+    def record_step(self, job_id: UUID, fence: int, name: str, result: str) -> None:
+        """Keep the result of a step, as JSON. Of several for one name the first stands."""
+        ...
+
+    def step_transaction(
+        self, job_id: UUID, fence: int, step: tuple[str, str], lines: Sequence[LogLine] = ()
+    ) -> AbstractContextManager[Any]:
+        """Lend the block a connection as `transaction` does, and record *step*, a name and a result, with its work."""
+        ...
+
+    def begin_sleep(self, job_id: UUID, fence: int, name: str, delay: timedelta) -> timedelta:
+        """Return how long is left of a sleep, nothing or less when it is over; it begins now if it has not begun.
+
+        From then on it ends when it does, whatever becomes of the attempt.
+        """
+        ...
+
+
+class Signals(Protocol):
+    """For jobs that wait for something from outside, and for whoever has it."""
+
+    def signal(self, job_id: UUID, name: str, value: str, signal_id: UUID) -> None:
+        """Send a signal to a job that has not ended; one that waits for it goes on, any other finds it when it asks.
+
+        The caller makes the id, new for each signal: one that comes again under its id is kept once, taken or not.
+        Raises JobNotFound, or SignalRefused when the job has ended or has too many that it has not taken.
+        """
+        ...
+
+    def take_signal(
+        self, job_id: UUID, fence: int, name: str, signal: str, timeout: timedelta | None
+    ) -> str | timedelta:
+        """Take the oldest *signal* that was not taken, and return its value, which becomes the result of a step.
+
+        *name* is that of the step. If there is no such signal, return how long is left of the wait, which begins now
+        if it has not begun; or the value `null`, when that is over. What a step has come to it stays, and a signal that
+        comes too late is left to the next step that asks. Raises LeaseLost as `record_step` does.
+        """
+        ...
+
+
 class Sessions(Protocol):
     """For workers: staying alive."""
 
@@ -361,7 +413,7 @@ class Sweeps(Protocol):
     def prune(self, age: timedelta) -> int:
         """Remove finished jobs whose day of finishing (in UTC) ended more than *age* ago; return how many.
 
-        Attempts and log lines go by their own day.
+        Attempts and log lines go by their own day, steps and signals some time after their job.
         """
         ...
 
@@ -591,6 +643,8 @@ class Store(
     Claims,
     Settles,
     Journals,
+    Steps,
+    Signals,
     Sessions,
     Controls,
     DeadLetters,

@@ -63,6 +63,7 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     settled, topics, wished = _write(tx, settlements)
     granted = _grant(tx, wished)
     also, wakes, _ = _write(tx, granted)
+    wakes |= _answer(tx, [one for one in settlements if one.signal is not None and one.job_id in settled.now])
     # Of what an earlier try of this call has settled nothing follows now: that did it all, and the job may have been
     # claimed since, so that what seems to be free is its next attempt's.
     moved = [*(one for one in settlements if one.job_id in settled.now), *granted]
@@ -71,6 +72,21 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     topics |= free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)
     give_back(tx, (one.leaves for one in moved))
     return settled.all | also.all, topics
+
+
+def _answer(tx: Runner, moved: Sequence[Settlement]) -> set[str]:
+    """Let those go on at once whose signal has come while they still ran; return the topics to wake.
+
+    Who sends one locks the job first, as this transaction has by now: so one of the two sees what the other has done.
+    """
+    waits = [(one.job_id, one.signal) for one in moved if one.state is JobState.BLOCKED]
+    if not waits:
+        return set()
+    sent = {job_id for (job_id,) in tx.run("sent_meanwhile", waits=rows.document(waits))}
+    jobs = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(sent))] if sent else []
+    answers = [lifecycle.signalled(job, job.signal) for job in jobs if job.signal is not None]
+    _, topics, _ = _write(tx, [answer for answer in answers if answer is not None])
+    return topics | {DUE}  # at which promote ends the wait of the others
 
 
 class _Settled(NamedTuple):

@@ -18,6 +18,7 @@ from mainspring.model.limits import LimitStatus, Standing, Want
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
 from mainspring.model.session import Beat, NewSession, Session
+from mainspring.model.step import Step
 from mainspring.model.tick import TickRecord
 from mainspring.model.workflow import NewWorkflow
 from mainspring.store import (
@@ -37,6 +38,8 @@ from mainspring.store import (
     schedules,
     sessions,
     settle,
+    signals,
+    steps,
     sweep,
     transaction,
     turns,
@@ -88,6 +91,28 @@ class SqlStore:
 
     def record(self, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
         return journal.record(self._db, lines, progress)
+
+    def steps(self, job_id: UUID) -> list[Step]:
+        return steps.steps(self._db, job_id)
+
+    def record_step(self, job_id: UUID, fence: int, name: str, result: str) -> None:
+        steps.record(self._db, job_id, fence, name, result)
+
+    def step_transaction(
+        self, job_id: UUID, fence: int, step: tuple[str, str], lines: Sequence[LogLine] = ()
+    ) -> AbstractContextManager[Any]:
+        return transaction.step_transaction(self._db, job_id, fence, step, lines)
+
+    def begin_sleep(self, job_id: UUID, fence: int, name: str, delay: timedelta) -> timedelta:
+        return steps.begin_sleep(self._db, job_id, fence, name, delay)
+
+    def signal(self, job_id: UUID, name: str, value: str, signal_id: UUID) -> None:
+        signals.send(self._db, job_id, name, value, signal_id)
+
+    def take_signal(
+        self, job_id: UUID, fence: int, name: str, signal: str, timeout: timedelta | None
+    ) -> str | timedelta:
+        return signals.take(self._db, job_id, fence, name, signal, timeout)
 
     def open_session(self, session: NewSession) -> None:
         sessions.open_session(self._db, session)

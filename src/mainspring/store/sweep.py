@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -135,15 +135,17 @@ def prune(db: Database, age: timedelta) -> int:
     _prune(db, "prune_limits", age=age)
     _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
-    _prune_edges(db, age)
+    made_before = _first_id(now(db) - age)
+    _prune_orphans(db, "prune_steps", made_before)
+    _prune_orphans(db, "prune_signals", made_before)
+    _prune_edges(db, made_before)
     return pruned
 
 
-def _prune_edges(db: Database, age: timedelta) -> None:
+def _prune_edges(db: Database, made_before: UUID) -> None:
     """Remove edges that nobody will look for, and end what waits for a parent that is not there any more."""
-    before = uuid7(max(0, microseconds(now(db) - age)) // 1_000, 0)  # what is younger was not pruned
-    _prune(db, "prune_edges", before=before)
-    while orphans := [child for (child,) in db.read("orphans", before=before, limit=PRUNE_BATCH)]:
+    _prune(db, "prune_edges", before=made_before)
+    while orphans := [child for (child,) in db.read("orphans", before=made_before, limit=PRUNE_BATCH)]:
         if not db.transact(partial(_end_orphans, children=orphans)):
             return
 
@@ -153,6 +155,18 @@ def _end_orphans(tx: Runner, children: Sequence[UUID]) -> int:
     outlook, _ = look_at(tx, {job.id: job.beginnings.parents for job in jobs if not job.state.final})
     settled, _ = apply(tx, disown(tx, outlook.broken))
     return len(settled)
+
+
+def _prune_orphans(db: Database, query: str, made_before: UUID) -> None:
+    """Remove what belongs to no job any more, going through what older jobs have left in the order of their ids."""
+    after = UUID(int=0)
+    while page := db.run(query, after=after, made_before=made_before, limit=PRUNE_BATCH):
+        ((after,),) = page
+
+
+def _first_id(moment: datetime) -> UUID:
+    """Return an id that is smaller than that of any job made after *moment*."""
+    return uuid7(max(0, microseconds(moment) // 1000), 0)
 
 
 def _prune(db: Database, query: str, **given: object) -> int:

@@ -1,18 +1,25 @@
-"""Transaction: what a handler writes and the settlement of its job, both or neither."""
+"""Transaction: what a handler writes and the settlement of its job, or the record of its step, both or neither."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
+from uuid import UUID
 
-from mainspring.errors import LeaseLost, StoreError
+from mainspring.errors import StoreError
 from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import Settlement
 from mainspring.store.database import Database, Runner
 from mainspring.store.journal import record_within
 from mainspring.store.settle import apply
+from mainspring.store.steps import lost
+from mainspring.store.steps import record_within as record_step
+
+Finish = Callable[[Runner], set[str]]
+"""Writes what belongs to a block in its transaction, and returns the topics to wake afterwards."""
 
 _in_block: ContextVar[bool] = ContextVar("mainspring_in_block", default=False)
 
@@ -26,29 +33,51 @@ def check_outside() -> None:
         )
 
 
-@contextmanager
-def transaction(db: Database, settlement: Callable[[], Settlement], lines: Sequence[LogLine]) -> Iterator[Any]:
+def transaction(
+    db: Database, settlement: Callable[[], Settlement], lines: Sequence[LogLine]
+) -> AbstractContextManager[Any]:
     """See `protocol.Settles.transaction`."""
+    return _block(db, lambda: partial(_settle, decided=settlement()), lines)
+
+
+def step_transaction(
+    db: Database, job_id: UUID, fence: int, step: tuple[str, str], lines: Sequence[LogLine]
+) -> AbstractContextManager[Any]:
+    """See `protocol.Steps.step_transaction`."""
+    name, result = step
+
+    def finish(tx: Runner) -> set[str]:
+        if not record_step(tx, job_id, fence, name, result):
+            raise lost(job_id, fence)
+        return set()
+
+    return _block(db, lambda: finish, lines)
+
+
+@contextmanager
+def _block(db: Database, finish: Callable[[], Finish], lines: Sequence[LogLine]) -> Iterator[Any]:
+    """Lend the block a connection, and at its end write *lines* and what *finish* returns then in its transaction."""
     if _in_block.get():
         raise StoreError("a transaction block can't stand inside another; its job ends with the first that does")
-    decided: list[Settlement] = []
+    decided: list[Finish] = []
     topics: set[str] = set()
-    with db.lend(lambda tx: topics.update(_settle(tx, decided[0], lines))) as connection:
+
+    def end(tx: Runner) -> None:
+        record_within(tx, lines, [])
+        topics.update(decided[0](tx))
+
+    with db.lend(end) as connection:
         inside = _in_block.set(True)
         try:
             yield connection
         finally:
             _in_block.reset(inside)
-        decided.append(settlement())
+        decided.append(finish())
     db.wake(topics)
 
 
-def _settle(tx: Runner, decided: Settlement, lines: Sequence[LogLine]) -> set[str]:
-    record_within(tx, lines, [])
+def _settle(tx: Runner, decided: Settlement) -> set[str]:
     settled, topics = apply(tx, [decided])
     if not settled:
-        raise LeaseLost(
-            f"job {decided.job_id} is no longer held under fence {decided.fence}: its lease has ended, and another "
-            "worker may hold it; nothing that was written in this transaction is kept"
-        )
+        raise lost(decided.job_id, decided.fence)
     return topics

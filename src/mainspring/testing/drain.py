@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from mainspring.app import Mainspring
@@ -24,6 +24,8 @@ from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
 from mainspring.worker.prepare import prepare
 
+T = TypeVar("T")
+
 _NAME = "drain"
 
 _LEASE = timedelta(hours=1)
@@ -37,9 +39,9 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
     """Run everything that is due now, and what becomes due by that; return the jobs that ran, in the order they began.
 
     Queues come in the order of their names, and jobs within a queue as a worker would take them, one at a time. A job
-    that fails is retried when its time has come, and one that a limit or a breaker keeps from starting goes on when
-    that lets it: move the clock and drain again. There is no jitter. Handlers of every kind run in this thread. Jobs
-    of tasks that *app* does not know stay where they are.
+    that fails is retried when its time has come, one that sleeps goes on when that is over, and one that a limit or a
+    breaker keeps from starting when that lets it: move the clock and drain again. There is no jitter. Handlers of every
+    kind run in this thread. Jobs of tasks that *app* does not know stay where they are.
 
     What a handler raises becomes the outcome of its attempt, as in a worker; but KeyboardInterrupt, and what a
     test runner raises to end the test, is passed on. More than *limit* attempts are an AssertionError.
@@ -140,14 +142,27 @@ class _Attempt:
         if not self._lent:
             self._write()
 
+    def with_store(self, work: Callable[[Store], T]) -> T:
+        return work(self._store)
+
     @contextmanager
-    def transaction(self, result: str) -> Iterator[Any]:
+    def transaction(self, success: Callable[[], Succeeded]) -> Iterator[Any]:
+        with self._block(self._store.transaction(lambda: settle(self.job, success()))) as connection:
+            yield connection
+        self._settled = True
+
+    @contextmanager
+    def step_transaction(self, name: str, result: str) -> Iterator[Any]:
+        with self._block(self._store.step_transaction(self.job.id, self.job.fence, (name, result))) as connection:
+            yield connection
+
+    @contextmanager
+    def _block(self, lent: AbstractContextManager[Any]) -> Iterator[Any]:
         # This thread can't write through the store while it has borrowed the one connection that writes.
         self._lent = True
         try:
-            with self._store.transaction(lambda: settle(self.job, Succeeded(result))) as connection:
+            with lent as connection:
                 yield connection
-            self._settled = True
         finally:
             self._lent = False
 
@@ -174,10 +189,11 @@ def _run(attempt: _Attempt) -> None:
 
 def _outcome(attempt: _Attempt) -> Outcome | None:
     task, job = attempt.task, attempt.job
-    context = Context(job, attempt, attempt.deadline) if task.context else None
+    awaits = task.executor is Executor.COROUTINE
+    context = Context(job, attempt, attempt.deadline, awaits=awaits) if task.context else None
     try:
         result = call(task, job.payload, context)
-        if task.executor is Executor.COROUTINE:
+        if awaits:
             result = asyncio.run(result)
     except (Exception, Stop, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome like any other
         return ending(task, error, error if isinstance(error, Stop) else None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from mainspring.errors import LeaseLost
 from mainspring.model.job import Job
@@ -17,12 +17,14 @@ from mainspring.worker.executors.executor import Host
 from mainspring.worker.held import Held
 from mainspring.worker.session import WorkerSession
 
+T = TypeVar("T")
+
 
 class RecordingAttempt(ABC):
     """What attempts have in common, wherever they are made: the same words are kept in the same way."""
 
     def __init__(self, job: Job, store: Callable[[], Store]) -> None:
-        """*store* is asked for when there is a transaction, for in a child process it may not be open yet."""
+        """*store* is asked for when there is a transaction or a step, for in a child process it may not be open yet."""
         self._job = job
         self._store = store
         self._within: list[LogLine] | None = None
@@ -52,17 +54,34 @@ class RecordingAttempt(ABC):
             self._within.append(entry)
             self.say(entry, keep=False)
 
+    def with_store(self, work: Callable[[Store], T]) -> T:
+        return work(self._store())
+
     @contextmanager
-    def transaction(self, result: str) -> Iterator[Any]:
+    def transaction(self, success: Callable[[], Succeeded]) -> Iterator[Any]:
+        job = self._job
+        with self._block(lambda lines: self._store().transaction(lambda: settle(job, success()), lines)) as connection:
+            yield connection
+        self.succeeded()
+
+    @contextmanager
+    def step_transaction(self, name: str, result: str) -> Iterator[Any]:
+        job = self._job
+        step = name, result
+        with self._block(lambda lines: self._store().step_transaction(job.id, job.fence, step, lines)) as connection:
+            yield connection
+
+    @contextmanager
+    def _block(self, lend: Callable[[Sequence[LogLine]], AbstractContextManager[Any]]) -> Iterator[Any]:
+        """Let the block have the connection that *lend* gives, and keep what is said in it for its end."""
         if self._said_something:
             self.flush()  # the block may hold the only lock, and ends with a job that can't be written to
         self._within = []
         try:
-            with self._store().transaction(lambda: settle(self._job, Succeeded(result)), self._within) as connection:
+            with lend(self._within) as connection:
                 yield connection
         finally:
             self._within = None
-        self.succeeded()
 
 
 class LocalAttempt(RecordingAttempt):

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, StoreError
+from mainspring.model.duration import Duration
 from mainspring.model.graph import Addable, Graph, Node
 from mainspring.model.job import Job, NewJob
 from mainspring.model.journal import LogLine, Progress
+from mainspring.model.outcome import Succeeded
 from mainspring.model.payload import encode_result
 from mainspring.model.text import cut, shortened
+from mainspring.store import Store
+from mainspring.worker.durable import Call, Durable
 from mainspring.worker.failure import traceback_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 _MOST_LINES = 10_000
 _MOST_CHARACTERS = 1_000_000
@@ -36,19 +45,30 @@ class Attempt(Protocol):
         """Have *entry* written, soon and under the attempt's fence."""
         ...
 
-    def transaction(self, result: str) -> Any:
-        """Return a context manager that commits what is done on its connection together with the job's success."""
+    def transaction(self, success: Callable[[], Succeeded]) -> AbstractContextManager[Any]:
+        """Return what commits all that is done on its connection together with the job's *success*."""
+        ...
+
+    def step_transaction(self, name: str, result: str) -> AbstractContextManager[Any]:
+        """Return what commits all that is done on its connection together with the record of a step."""
+        ...
+
+    def with_store(self, work: Callable[[Store], T]) -> T:
+        """Call *work* with the store, and let nothing disturb it."""
         ...
 
 
 class Context:
     """A handler's view of its attempt. It gets one by annotating a parameter with this class."""
 
-    def __init__(self, job: Job, attempt: Attempt, deadline: datetime | None) -> None:
+    def __init__(self, job: Job, attempt: Attempt, deadline: datetime | None, *, awaits: bool = False) -> None:
+        """*awaits* tells whether the handler is a coroutine function."""
         self._job = job
         self._attempt = attempt
+        self._awaits = awaits
         self._succeeded = False
         self._graph: Graph | None = None
+        self._durable = Durable(job, attempt, self._check_going_on)
         self.deadline = deadline
         self.log = JobLog(job, attempt)
 
@@ -94,6 +114,7 @@ class Context:
         return self._additions().map(task, items, *args, **kwargs)
 
     def _additions(self) -> Graph:
+        self._check_going_on()
         if self._graph is None:
             self._graph = Graph(self._job.workflow, self._job.id, whole=False)
         return self._graph
@@ -115,6 +136,41 @@ class Context:
         self._attempt.record(Progress(job_id=self._job.id, fence=self._job.fence, done=done, total=total, note=note))
         self.check()
 
+    @overload
+    def step(
+        self, name: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[R]: ...
+    @overload
+    def step(self, name: str, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call *function* once and keep what it returns: later attempts of the job get that, and don't call it.
+
+        In a coroutine handler, await it; *function* may be a coroutine function there, and one that is not runs in a
+        thread. Its result comes back as JSON carries it, in the first attempt too, converted by its annotation.
+
+        If the worker dies within *function*, or before its result is written, the next attempt calls it again. Rows
+        that it writes with `ctx.transaction()` are committed together with the record of the step, and so once.
+        """
+        call = Call(function, args, kwargs)
+        return self._durable.astep(name, call) if self._on_loop() else self._durable.step(name, call)
+
+    def sleep(self, duration: Duration, name: str | None = None) -> Any:
+        """Sleep for so long, were it for months, and hold no worker meanwhile; in a coroutine handler, await it.
+
+        The attempt ends here, and costs none; when the time has come the handler is called again from its beginning,
+        and this returns at once. A sleep is known by its *name*, or else by its length and its number among equals.
+        """
+        return self._done(self._durable.sleep(duration, name))
+
+    def wait_signal(self, name: str, timeout: Duration | None = None) -> Any:
+        """Return the value of a signal that is sent to this job, in a coroutine handler when it is awaited.
+
+        One that has come already is taken at once, the oldest first. Otherwise this waits as `sleep` does, and returns
+        None if none has come after *timeout*.
+        """
+        return self._done(self._durable.wait_signal(name, timeout))
+
     @contextmanager
     def transaction(self, result: object = None) -> Iterator[Any]:
         """Commit what the block does on its connection together with the job's success, or neither.
@@ -123,13 +179,44 @@ class Context:
         when the block ends, so let it be the last thing that the handler does: what is logged later is not kept.
         Keep it short on SQLite, which has one writer at a time, and do without `await` in it there: another coroutine
         that writes meanwhile fails, because to wait would hold up the loop, and so the block that it waits for.
+
+        Inside the function of a step it is that step which is recorded with the block, and *result* is the step's,
+        whatever the function returns.
         """
+        running = self._durable.running()
         if self._succeeded:
             raise StoreError("the job has succeeded with its first transaction block, so there can't be a second one")
+        if running is not None and running.recorded is not None:
+            raise StoreError(f"step {running.name!r} was recorded with its first transaction block; it can't have two")
         self.check()
-        with self._attempt.transaction(encode_result(result)) as connection:
-            yield connection
-        self._succeeded = True
+        encoded = encode_result(result)
+        if running is None:
+            with self._attempt.transaction(lambda: Succeeded(encoded, self.added)) as connection:
+                yield connection
+            self._succeeded = True
+        else:
+            with self._attempt.step_transaction(running.name, encoded) as connection:
+                yield connection
+            running.recorded = encoded
+
+    def _check_going_on(self) -> None:
+        if self._succeeded:
+            raise StoreError("the job has succeeded with its transaction block, so nothing can come after that")
+        self.check()
+
+    def _on_loop(self) -> bool:
+        """Return whether whoever calls can await: the handler, and not what it has left to a thread."""
+        if not self._awaits:
+            return False
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        return True
+
+    def _done(self, work: Callable[[], Any]) -> Any:
+        """Do *work*, which asks the database, or return an awaitable that does."""
+        return asyncio.to_thread(work) if self._on_loop() else work()
 
 
 class JobLog(logging.LoggerAdapter[logging.Logger]):

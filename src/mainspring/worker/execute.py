@@ -6,7 +6,16 @@ from asyncio import CancelledError
 from typing import Any
 
 from mainspring.clock import SystemClock
-from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, Stop, TimeExpired, WorkerStopped
+from mainspring.errors import (
+    CancelRequested,
+    LeaseLost,
+    PauseRequested,
+    StepResultRefused,
+    Stop,
+    Suspension,
+    TimeExpired,
+    WorkerStopped,
+)
 from mainspring.model.failure import Failure
 from mainspring.model.graph import Graph
 from mainspring.model.job import Job
@@ -20,6 +29,7 @@ from mainspring.model.outcome import (
     Snooze,
     Snoozed,
     Succeeded,
+    Suspended,
     TimedOut,
 )
 from mainspring.model.payload import encode_result
@@ -71,6 +81,8 @@ def ending(task: Task, error: BaseException, stop: BaseException | None) -> Outc
     match error:
         case Snooze():
             return Snoozed(error.delay)
+        case Suspension():
+            return Suspended(error.delay, error.signal)
         case CancelRequested():
             return Cancelled()
         case PauseRequested():
@@ -83,7 +95,7 @@ def ending(task: Task, error: BaseException, stop: BaseException | None) -> Outc
         case CancelledError():
             error.args = error.args or ("it was raised in the handler: nobody had asked the worker to cancel it",)
             return Failed(failure_of(error, task.name), retryable=_covers_own_cancel(task, error))
-    return Failed(failure_of(error, task.name), retryable=task.retry.covers(error))
+    return Failed(failure_of(error, task.name), retryable=task.retry.covers(error) and not _is_done(error))
 
 
 def untold(task: Task, error: BaseException) -> Outcome:
@@ -104,6 +116,11 @@ def expiry(task: Task) -> TimeExpired:
 def _stop_within(error: BaseException) -> BaseException:
     """Return the stop that was raised in a task group, where asyncio wraps it up; anything else as it is."""
     return next((leaf for leaf in leaves(error) if isinstance(leaf, Stop)), error)
+
+
+def _is_done(error: BaseException) -> bool:
+    """Return whether the work of a step is done of which nothing can be kept: another try would do it again."""
+    return any(isinstance(leaf, StepResultRefused) for leaf in leaves(error))
 
 
 def _covers_own_cancel(task: Task, error: CancelledError) -> bool:

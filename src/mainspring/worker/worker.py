@@ -157,7 +157,8 @@ class Worker:
     def context(self, held: Held) -> Context:
         timeout = held.task.timeout
         attempt = LocalAttempt(self, self.session, self._store, held)
-        return Context(held.job, attempt, None if timeout is None else self._clock.now() + timeout)
+        deadline = None if timeout is None else self._clock.now() + timeout
+        return Context(held.job, attempt, deadline, awaits=held.task.executor is Kind.COROUTINE)
 
     def charge(self, held: Held) -> None:
         if not held.job.losses:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.errors import InvalidValue
-from mainspring.model.duration import Duration, duration
+from mainspring.model.duration import Duration, duration, spelled
 
 CENTURY = timedelta(days=36_525)
 LENGTHS = st.timedeltas(min_value=timedelta(0), max_value=CENTURY)
@@ -135,3 +135,24 @@ def test_any_number_is_read_or_refused_and_nothing_else(number: float) -> None:
         return
 
     assert abs(length.total_seconds() - number) < 0.000_001
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [
+        ("72h", "3d"),
+        (5400, "1h30m"),
+        (0, "0s"),
+        ("250ms", "0.25s"),
+        ("8d1s", "8d1s"),
+        (600, "10m"),
+        (1e-6, "0.000001s"),
+    ],
+)
+def test_a_length_is_spelled_in_one_way(length: Duration, text: str) -> None:
+    assert spelled(duration(length)) == text
+
+
+@given(length=st.timedeltas(min_value=timedelta(0), max_value=CENTURY))
+def test_what_is_spelled_is_read_as_the_same_length(length: timedelta) -> None:
+    assert abs(duration(spelled(length)) - length) <= timedelta(microseconds=1)

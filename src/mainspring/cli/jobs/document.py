@@ -12,6 +12,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job
 from mainspring.model.journal import LogEntry
 from mainspring.model.payload import decode_call
+from mainspring.model.step import Step
 
 
 def job_document(job: Job) -> dict[str, object]:
@@ -36,6 +37,7 @@ def job_document(job: Job) -> dict[str, object]:
         "session": None if job.session is None else str(job.session),
         "wish": job.wish,
         "reason": job.reason,
+        "signal": job.signal,
         "outcome": job.outcome,
         "result": _json(job.result),
         "error": _json(job.error),
@@ -52,6 +54,16 @@ def attempt_document(attempt: Attempt) -> dict[str, object]:
         "finished_at": _instant(attempt.finished_at),
         "outcome": attempt.outcome,
         "error": _json(attempt.error),
+    }
+
+
+def step_document(step: Step) -> dict[str, object]:
+    return {
+        "name": step.name,
+        "at": _instant(step.at),
+        "until": _instant(step.until),
+        "pending": step.pending,
+        "result": _json(step.result),
     }
 
 

@@ -13,7 +13,13 @@ from rich.text import Text
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
-from mainspring.cli.jobs.document import attempt_document, job_document, line_document, reason_document
+from mainspring.cli.jobs.document import (
+    attempt_document,
+    job_document,
+    line_document,
+    reason_document,
+    step_document,
+)
 from mainspring.cli.jobs.logs import log_table
 from mainspring.cli.jobs.look import how_far, state_of, told
 from mainspring.cli.options import AsJson, JobId, Url
@@ -25,6 +31,7 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.payload import decode_call
+from mainspring.model.step import Step
 from mainspring.model.text import cut
 from mainspring.store import Store
 
@@ -32,20 +39,24 @@ _LAST_LINES = 10
 _MOST_LINES = 10_000
 _LONGEST_VALUE = 2_000
 _LAST_ATTEMPTS = 20
+_LAST_STEPS = 50
+_LONGEST_RESULT = 200
 
 
 def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Show one job: its facts, arguments, result, error, attempts and last log lines."""
+    """Show one job: its facts, arguments, result, error, attempts, steps and last log lines."""
     with existing(url) as store:
         job = find(store, job_id)
         attempts = store.attempts(job.id)
         # The lines of the last attempt only: those of earlier ones may be many, and `jobs logs` has them.
         lines = store.logs(job.id, after=(job.fence, 0), limit=_MOST_LINES)
+        steps = store.steps(job.id)
         reasons = explain(store, job, store.now())
         names = _worker_names(store)
     if as_json:
         document = job_document(job)
         document["attempts"] = [attempt_document(attempt) for attempt in attempts]
+        document["steps"] = [step_document(step) for step in steps]
         document["waits_because"] = [reason_document(reason) for reason in reasons]
         document["log"] = [line_document(line) for line in lines]
         say_json(document)
@@ -56,6 +67,8 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         _show_failure(job, job.failure, attempts)
     if attempts:
         _show_attempts(attempts, names)
+    if steps:
+        _show_steps(steps, now)
     if lines:
         title = f"Log, the last {_LAST_LINES} of {len(lines)} lines of its last attempt"
         _title(title if len(lines) > _LAST_LINES else "Log of its last attempt")
@@ -149,6 +162,16 @@ def _show_attempts(attempts: list[Attempt], names: Mapping[UUID, str]) -> None:
             cell(span(attempt.finished_at - attempt.started_at) if attempt.finished_at else ""),
             cell(f"{failure.type}: {failure.message}" if failure else names.get(attempt.session, attempt.session)),
         )
+    show(table, indent=2)
+
+
+def _show_steps(steps: list[Step], now: datetime) -> None:
+    last = steps[-_LAST_STEPS:]
+    _title("Steps" if last == steps else f"Steps, the last {len(last)} of {len(steps)}")
+    table = listing("Step", "At", "Result")
+    for step in last:
+        waits = f"waits until {local(step.until)} ({until(step.until, now)})" if step.pending and step.until else ""
+        table.add_row(cell(step.name), cell(local(step.at)), cell(waits or cut(step.result or "", _LONGEST_RESULT)))
     show(table, indent=2)
 
 

@@ -24,7 +24,8 @@ _CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(INSTANTS, distinct(moment)),
     **dict.fromkeys(("lease", "success_in", "ageing", "was", "gap"), distinct(lambda length: length * MICROSECOND)),
     **dict.fromkeys(
-        ("alive", "paused", "awaits", "overdue", "waiting", "awaited"), lambda column: [bool(value) for value in column]
+        ("alive", "paused", "awaits", "overdue", "waiting", "awaited", "passed"),
+        lambda column: [bool(value) for value in column],
     ),
 }
 

@@ -17,11 +17,11 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue
@@ -54,6 +54,8 @@ from mainspring.worker.executors.messages import (
     to_child,
 )
 from mainspring.worker.executors.references import find
+
+T = TypeVar("T")
 
 _CHUNK = 65_536
 _FLUSH = 10.0
@@ -145,7 +147,9 @@ class Child:
         context = None
         if task.context is not None:
             deadline = None if order.timeout is None else self._clock.now() + order.timeout
-            context = self._context = Context(order.job, _Attempt(self, self._stopper, order.job), deadline)
+            attempt = _Attempt(self, self._stopper, order.job)
+            awaits = inspect.iscoroutinefunction(task.handler)
+            context = self._context = Context(order.job, attempt, deadline, awaits=awaits)
         # In a context of its own, so that no job finds context variables as another has left them.
         result = contextvars.Context().run(call, task, order.job.payload, context)
         return asyncio.run(result) if inspect.iscoroutinefunction(task.handler) else result
@@ -285,6 +289,11 @@ class _Attempt(RecordingAttempt):
 
     def flush(self) -> None:
         self._child.flush()
+
+    def with_store(self, work: Callable[[Store], T]) -> T:
+        # A stop in the midst of a call would leave a connection behind that nobody could use.
+        with self._stopper.held_off():
+            return super().with_store(work)
 
     def succeeded(self) -> None:
         self._child.send(Settled())

@@ -12,7 +12,11 @@ from types import FrameType
 
 from mainspring import store, worker
 from mainspring.errors import TimeExpired
+from mainspring.worker.durable import Call
 from mainspring.worker.execute import call
+
+_CALLS = (call.__code__, Call.perform.__code__)
+"""Where a handler, or the function of one of its steps, is called: what lies within is not ours."""
 
 _OURS = tuple(f"{Path(str(package.__file__)).parent}{os.sep}" for package in (store, worker))
 
@@ -71,7 +75,7 @@ def _may_be_interrupted(frame: FrameType | None) -> bool:
     """
     if frame is None or _is_amid_steps(frame):
         return False
-    while frame is not None and frame.f_code is not call.__code__:
+    while frame is not None and frame.f_code not in _CALLS:
         if frame.f_code.co_filename.startswith(_OURS):
             return False
         frame = frame.f_back

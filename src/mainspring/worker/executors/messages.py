@@ -18,12 +18,13 @@ from mainspring.model.outcome import (
     Returned,
     Snoozed,
     Succeeded,
+    Suspended,
     TimedOut,
 )
 from mainspring.worker.executors.references import Reference
 
 _OUTCOMES: dict[str, type[Outcome]] = {
-    kind.name: kind for kind in (Succeeded, Failed, TimedOut, Snoozed, Expanded, Cancelled, Paused, Returned)
+    kind.name: kind for kind in (Succeeded, Failed, TimedOut, Snoozed, Suspended, Expanded, Cancelled, Paused, Returned)
 }
 _STOPS: dict[str, type[BaseException]] = {
     kind.__name__: kind for kind in (CancelRequested, TimeExpired, WorkerStopped, LeaseLost)

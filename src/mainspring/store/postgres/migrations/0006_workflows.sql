@@ -24,7 +24,7 @@ CREATE TABLE mainspring.steps (
     PRIMARY KEY (job_id, name)
 );
 
--- What was said to a job, in the order of their ids, whether it waits for it already or not.
+-- What was said to a job, whether it waits for it already or not.
 CREATE TABLE mainspring.signals (
     job_id uuid NOT NULL,
     name   text NOT NULL,

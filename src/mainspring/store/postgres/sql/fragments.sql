@@ -40,6 +40,24 @@ given AS MATERIALIZED (
 -- name: told
 (SELECT settlements FROM given) -> CAST(job.id AS text)
 
+-- The attempt that writes, and its job for as long as it holds that. As in settle, 'running' is kept from the planner.
+-- name: holder
+attempt AS MATERIALIZED (
+    SELECT CAST(:job_id AS uuid) AS job_id, CAST(:fence AS bigint) AS fence, 'running' AS state
+),
+held AS MATERIALIZED (
+    SELECT job.id
+    FROM mainspring.jobs AS job
+    WHERE job.id = ANY (ARRAY(SELECT job_id FROM attempt))
+      AND job.fence = (SELECT fence FROM attempt) AND job.state = (SELECT state FROM attempt)
+    FOR UPDATE OF job
+)
+
+-- OFFSET keeps that a question for each row, where a join would read all jobs that there are.
+-- name: orphaned
+AND NOT EXISTS (SELECT FROM mainspring.jobs AS job WHERE job.id = kept.job_id OFFSET 0)
+AND NOT EXISTS (SELECT FROM mainspring.jobs_done AS done WHERE done.id = kept.job_id OFFSET 0)
+
 -- The condition of the index jobs_due, to the letter.
 -- name: waits_for_its_time
 (state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL))

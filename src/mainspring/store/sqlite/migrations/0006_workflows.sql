@@ -24,7 +24,7 @@ CREATE TABLE mainspring_steps (
     PRIMARY KEY (job_id, name)
 ) STRICT;
 
--- What was said to a job, in the order of their ids, whether it waits for it already or not.
+-- What was said to a job, whether it waits for it already or not.
 CREATE TABLE mainspring_signals (
     job_id TEXT NOT NULL,
     name   TEXT NOT NULL,

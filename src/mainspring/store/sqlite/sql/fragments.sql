@@ -52,6 +52,18 @@ told AS MATERIALIZED (
     FROM json_each(:settlements)
 )
 
+-- name: holder
+mainspring_jobs.id = :job_id AND mainspring_jobs.fence = :fence AND mainspring_jobs.state = 'running'
+
+-- name: orphaned
+AND NOT EXISTS (SELECT 1 FROM mainspring_jobs AS job WHERE job.id = kept.job_id)
+AND NOT EXISTS (SELECT 1 FROM mainspring_jobs_done AS done WHERE done.id = kept.job_id)
+
+-- name: next_jobs
+WHERE job_id > :after AND job_id < :made_before
+ORDER BY job_id
+LIMIT :limit
+
 -- The condition of the index jobs_due, to the letter.
 -- name: waits_for_its_time
 (state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL))
