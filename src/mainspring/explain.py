@@ -154,7 +154,8 @@ def _members(store: Store, job: Job) -> list[Reason]:
     more = f" and {job.pending - len(left):,} more" if left and job.pending > len(left) else ""
     which = "its last job has" if job.pending == 1 else f"its {job.pending:,} jobs that are left have"
     sentence = f"it ends when {which}{f': {told}{more}' if told else ''}"
-    return [Reason("members", sentence, f"`mainspring workflows show {job.id}` shows them all")]
+    lift = f"it ends by itself then; `mainspring workflows show {job.id}` shows all its jobs"
+    return [Reason("members", sentence, lift)]
 
 
 def _told(job: Job) -> str:

@@ -30,7 +30,7 @@ MARKS = {
     JobState.EXPIRED: "⊘",
 }
 
-TIMES = "\N{MULTIPLICATION SIGN}"
+TIMES = "×"
 
 _ALIKE = 20
 """Jobs of one task, after and before the same others, that are drawn one by one; more are one line."""
@@ -64,7 +64,7 @@ _COLOURS = {
 _GREY = "fill:#f8f9fa,stroke:#6c757d,color:#000"
 
 # All but what can mean nothing to mermaid: letters of any script, digits, and some signs.
-_SIGNS = re.compile(r"[^\w .,:/\u00d7()?-]")
+_SIGNS = re.compile(r"[^\w .,:/×()?-]")
 
 Counts = Mapping[JobState, int]
 
@@ -143,11 +143,12 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
         boxes = _boxes(self)
         rows = [(min(depth, _DEEPEST), depth > _DEEPEST, box) for depth, box in _ordered(boxes)]
         width = max((2 * depth + len(box.title) for depth, _, box in rows if box.aligned), default=0)
-        width = min(width, _WIDEST)
+        state = max((len(box.told[0]) for box in boxes if box.aligned), default=0)
         lines = []
         for depth, deep, box in rows:
-            title = box.title.ljust(width - 2 * depth) if box.aligned else box.title
-            told = [title, *box.told, box.after(boxes, always=deep)]
+            told = [box.title, *box.told, box.after(boxes, always=deep)]
+            if box.aligned:
+                told[:2] = told[0].ljust(min(width, _WIDEST) - 2 * depth), told[1].ljust(state)
             lines.append(Line(depth, MARKS[box.looks], "  ".join(filter(None, told)).rstrip(), box.looks))
         if self.left_out and not _is_one(self):
             lines.append(Line(0, "…", f"and {counted(self.left_out, 'job')} more", JobState.BLOCKED))

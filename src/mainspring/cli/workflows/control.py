@@ -19,7 +19,7 @@ from mainspring.errors import JobNotFound
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.picture import Counts
 from mainspring.model.text import counted
-from mainspring.model.workflow import standing
+from mainspring.model.workflow import plan_of, standing
 from mainspring.service import said_by
 from mainspring.store import Store
 
@@ -27,14 +27,16 @@ Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Wh
 
 _MISSING = 1
 _DEAD = (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED)
+_AT_WORK = (JobState.RUNNING, JobState.BLOCKED)
+"""What jobs are that were asked: they run, or are workflows with jobs that do."""
 
 
+@dataclass(frozen=True)
 class _View:
     """A workflow at one moment, and how many of its jobs are in which state."""
 
-    def __init__(self, job: Job, counts: Counts) -> None:
-        self.job = job
-        self.counts = counts
+    job: Job
+    counts: Counts
 
     def number(self, *states: JobState) -> int:
         return sum(self.counts.get(state, 0) for state in states)
@@ -153,16 +155,30 @@ def _told(action: _Action, before: _View, after: _View) -> str:
     """Return what became of a workflow, and of how many of its jobs."""
     if not action.fits(before.job):
         return f"{standing(after.job)}, so it can't be {action.done}"
-    if action is _REPLAY and after.job.state is before.job.state and after.job.finished_at == before.job.finished_at:
-        why = "an unfinished job has its key" if before.job.key else "what it did was undone, or a job of it can't be"
-        return f"{standing(after.job)}, because {why}"
+    if action is _REPLAY and after.job.finished_at == before.job.finished_at:
+        return f"{standing(after.job)}, because {_why_dead(before.job)}"
+    return "; ".join(filter(None, [standing(after.job), _of_its_jobs(action, before, after)]))
+
+
+def _of_its_jobs(action: _Action, before: _View, after: _View) -> str:
+    """Return how many of its jobs were acted on, and how many are left, which have been asked."""
     changed = max(0, action.changed(before, after))
-    told = f"{standing(after.job)}; {changed:,} of its {counted(after.total, 'job')} {action.done}"
-    running = after.number(JobState.RUNNING)
-    asked = f", and {running:,} that {'runs was' if running == 1 else 'run were'} asked to stop"
-    if not after.total:
-        return standing(after.job)
-    return f"{told}{asked if action.asks and running else ''}"
+    asked = after.number(*_AT_WORK) if action.asks else 0
+    of_all = f" of its {counted(after.total, 'job')}"
+    told = [f"{changed:,}{of_all} {action.done}"] if changed else []
+    if asked:
+        told.append(f"{asked:,}{'' if told else of_all} asked to stop")
+    return ", ".join(told)
+
+
+def _why_dead(job: Job) -> str:
+    """Return why a replay left a workflow as it was."""
+    plan = plan_of(job)
+    if plan is not None and plan.undo:
+        return "what it had done was undone; enqueue another"
+    if job.key is not None:
+        return "an unfinished job has the same key"
+    return "the workflow of which it is a part can't be replayed"
 
 
 def _change(before: _View, after: _View) -> dict[str, object]:

@@ -53,7 +53,7 @@ def list_workflows(limit: Limit = 20, before: Before = None, url: Url = DEFAULT_
 def _show(found: Sequence[Job], counts: Mapping[UUID, Counts]) -> None:
     now, wide = SystemClock().now(), width() >= _WIDE
     table = listing()
-    table.add_column("Workflow", overflow="fold")
+    table.add_column("Workflow", overflow="fold", min_width=10)
     table.add_column("Id", no_wrap=True)
     table.add_column("State", no_wrap=True)
     table.add_column("Jobs ended", overflow="fold")
