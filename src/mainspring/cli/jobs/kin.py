@@ -36,5 +36,5 @@ def kin(store: Store, job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _parent(edge: Edge, parent: Job | None) -> str:
-    known = "is gone" if parent is None else f"{parent.task}, {standing(parent)}"
+    known = "gone" if parent is None else f"{parent.task}, {standing(parent)}"
     return f"{edge.parent} ({known}); if it fails, {_THEN[edge.if_failed]}"

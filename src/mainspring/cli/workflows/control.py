@@ -154,7 +154,7 @@ def _views(store: Store, jobs: Mapping[UUID, Job]) -> dict[UUID, _View]:
 def _told(action: _Action, before: _View, after: _View) -> str:
     """Return what became of a workflow, and of how many of its jobs."""
     if not action.fits(before.job):
-        return f"{standing(after.job)}, so it can't be {action.done}"
+        return f"{standing(before.job)}, so it can't be {action.done}"
     if action is _REPLAY and after.job.finished_at == before.job.finished_at:
         return f"{standing(after.job)}, because {_why_dead(before.job)}"
     return "; ".join(filter(None, [standing(after.job), _of_its_jobs(action, before, after)]))
