@@ -12,15 +12,20 @@ from mainspring.model.breaker import PREFIX, Phase, State
 from mainspring.model.duration import LONGEST
 from mainspring.model.job import Job, JobState
 from mainspring.model.limits import Gate, Standing
+from mainspring.model.links import Edge, IfFailed
 from mainspring.model.queue import Pausable, Pause
 from mainspring.model.session import Session
 from mainspring.model.step import SLEEP
 from mainspring.model.text import counted
+from mainspring.model.workflow import has_begun, standing
 from mainspring.store import Store
 
 _NAMED = 3
 _FOR_EVER = LONGEST / 2
 """More is left only to those who wait without a limit, for the longest time that there is."""
+_NAMED_JOBS = 2
+_LOOKED_AT = 500
+"""Parents that are looked at together, of which a job may have thousands."""
 
 _COUNTED = 10_000
 """Jobs ahead of one that are counted: further on, a number would tell no more."""
@@ -46,12 +51,15 @@ def explain(store: Store, job: Job, now: datetime) -> list[Reason]:
     """
     if job.state.final or job.state is JobState.RUNNING:
         return []
+    if has_begun(job):
+        return [*_members(store, job), *_held(job)]  # it is made of others, and no worker takes it itself
     alive = [session for session in store.sessions() if session.alive]
     reasons = [
         *_expired(job, now),
         *_not_due(store, job, now),
         *_signal(job, now),
         *_limit(store, job, now),
+        *_dependency(store, job),
         *_held(job),
         *_paused(store, job),
         *_missing_worker(alive, job),
@@ -128,6 +136,63 @@ def _holders(store: Store, standing: Standing) -> str:
     holders = ", ".join(map(str, store.slot_holders(standing.key, _NAMED)))
     more = f" and {standing.held - _NAMED:,} more" if standing.held > _NAMED else ""
     return f", held by {holders}{more}" if holders else ""
+
+
+def _dependency(store: Store, job: Job) -> list[Reason]:
+    """Return which of its parents *job* waits for."""
+    if not job.pending or job.state not in (JobState.BLOCKED, JobState.PAUSED):
+        return []
+    edges = job.beginnings.parents
+    waiting = _unmet(store, edges)
+    told = ", ".join(_parent(parent) for parent in waiting)
+    more = f" and {job.pending - len(waiting):,} more" if waiting and job.pending > len(waiting) else ""
+    number = f"{job.pending:,} of {len(edges):,} jobs" if len(edges) > 1 else "the job"
+    come = "comes" if len(edges) == 1 else "come"
+    sentence = f"it waits for {number} that {come} before it{f': {told}{more}' if told else ''}"
+    dead = next((parent for parent in waiting if parent.state.final), None)
+    if dead is not None:
+        return [Reason("dependency", sentence, f"replay that one with `mainspring jobs replay {dead.id}`")]
+    ended = "that has" if job.pending == 1 else "they have"
+    return [Reason("dependency", sentence, f"it goes on by itself when {ended} ended")]
+
+
+def _unmet(store: Store, edges: Sequence[Edge]) -> list[Job]:
+    """Return some parents that have yet to end, or that failed and are waited for all the same; those first."""
+    found: list[Job] = []
+    for start in range(0, len(edges), _LOOKED_AT):
+        rules = {edge.parent: edge.if_failed for edge in edges[start : start + _LOOKED_AT]}
+        for job_id, parent in sorted(store.get(rules).items()):
+            failed = parent.state.final and parent.state is not JobState.SUCCEEDED
+            if not parent.state.final or (failed and rules[job_id] is IfFailed.WAIT):
+                found.append(parent)
+        if len(found) >= _NAMED_JOBS:
+            break
+    return sorted(found, key=lambda parent: not parent.state.final)[:_NAMED_JOBS]
+
+
+def _parent(job: Job) -> str:
+    if not job.state.final:
+        return _told(job)
+    was = "was " if job.state is JobState.CANCELLED else ""
+    return f"job {job.id} ({job.task}) {was}{job.state} and is to be replayed"
+
+
+def _members(store: Store, job: Job) -> list[Reason]:
+    """Return which of its jobs the workflow *job* waits for."""
+    if not job.pending:
+        sentence = "its jobs have all ended, and nobody has said yet what that makes of it"
+        return [Reason("members", sentence, "any live worker or `mainspring scheduler` does it by itself")]
+    left = store.unfinished_members(job.id, _NAMED_JOBS)
+    told = ", ".join(map(_told, left))
+    more = f" and {job.pending - len(left):,} more" if left and job.pending > len(left) else ""
+    which = "its last job has" if job.pending == 1 else f"its {job.pending:,} jobs that are left have"
+    sentence = f"it ends when {which}{f': {told}{more}' if told else ''}"
+    lift = f"it ends by itself then; `mainspring workflows show {job.id}` shows all its jobs"
+    return [Reason("members", sentence, lift)]
+
+
+def _told(job: Job) -> str:
+    return f"job {job.id} ({job.task}) is {standing(job)}"
 
 
 def _held(job: Job) -> list[Reason]:

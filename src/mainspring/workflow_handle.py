@@ -8,7 +8,9 @@ from uuid import UUID
 from mainspring.client import Client
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState
+from mainspring.model.picture import Picture
 from mainspring.model.task import Registry
+from mainspring.store.workflows import draw
 from mainspring.twin import twin
 
 R_co = TypeVar("R_co", covariant=True)
@@ -42,9 +44,14 @@ class WorkflowHandle(JobHandle[R_co]):
         """Return how many of its jobs are in which state."""
         return self._client.store.member_counts([self.id])[self.id]
 
+    def picture(self) -> Picture:
+        """Return a picture of its jobs as they are now: print it, or have it as a flowchart by its `mermaid`."""
+        return draw(self._client.store, self.refresh(), self._client.clock.now())
+
     ajobs = twin(jobs)
     amembers = twin(members)
     aprogress = twin(progress)
+    apicture = twin(picture)
 
 
 def handle(client: Client, job_id: UUID, *, workflow: bool, result_type: Any = Any) -> JobHandle[Any]:

@@ -11,11 +11,13 @@ from mainspring.cli.ids import short
 from mainspring.model.failure import Failure
 from mainspring.model.job import NewJob
 from mainspring.model.lifecycle import settle
+from mainspring.model.links import Edge, IfFailed
 from mainspring.model.outcome import Failed, Lost, Succeeded
 from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from tests.cli.jobs import FAILED, Jobs, jobs_in
 from tests.cli.program import assert_refused, in_process, mainspring
+from tests.support.factories import new_job
 
 
 def shown(job_id: object) -> str:
@@ -148,6 +150,31 @@ def test_programs_are_told_the_same_in_json(jobs: Jobs) -> None:
     assert [(attempt["number"], attempt["outcome"]) for attempt in told["attempts"]] == [(1, "failed")]
     assert [(line["level"], line["message"]) for line in told["log"]] == [("info", "one")]
     assert told["waits_because"] == []
+
+
+def test_programs_are_told_what_a_job_comes_after(jobs: Jobs) -> None:
+    first, plain = jobs.add(), jobs.add()
+    job = new_job(parents=(Edge(first, IfFailed.RUN),))
+    jobs.store.enqueue([job])
+
+    told = json.loads(in_process("jobs", "show", str(job.id), "--json").stdout)
+    other = json.loads(in_process("jobs", "show", str(plain), "--json").stdout)
+
+    assert (told["workflow"], told["parents"], told["pending"]) == (None, [{"id": str(first), "if_failed": "run"}], 1)
+    assert [reason["code"] for reason in told["waits_because"]][:1] == ["dependency"]
+    assert (other["workflow"], other["parents"], other["pending"]) == (None, [], None)
+
+
+def test_of_many_parents_the_first_are_shown(jobs: Jobs) -> None:
+    parents = [jobs.add() for _ in range(8)]
+    job = new_job(parents=tuple(Edge(parent, IfFailed.WAIT) for parent in parents))
+    jobs.store.enqueue([job])
+
+    text = shown(job.id)
+
+    assert text.count("After ") == 6
+    assert "After and 3 more; --json has them all" in text
+    assert "Workflow" not in text
 
 
 @pytest.mark.parametrize("form", ["whole", "short", "upper", "beginning", "without dashes", "ellipsis"])

@@ -40,7 +40,19 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
     assert done.returncode == 0
     assert named == [
         *("up", "worker", "scheduler"),
-        *("enqueue", "jobs", "why", "dead", "schedules", "queues", "limits", "breakers", "tasks", "workers"),
+        *(
+            "enqueue",
+            "jobs",
+            "why",
+            "workflows",
+            "dead",
+            "schedules",
+            "queues",
+            "limits",
+            "breakers",
+            "tasks",
+            "workers",
+        ),
         *("migrate", "doctor"),
     ]
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -74,7 +86,7 @@ def test_the_help_of_a_command_names_its_options_and_fits_80_columns(command: li
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
-        ("mainspring wo", ["worker", "workers"]),
+        ("mainspring wo", ["worker", "workflows", "workers"]),
         ("mainspring jobs re", ["resume", "replay"]),
         ("mainspring jobs list --state fa", ["failed"]),
         ("mainspring worker --log-level w", ["warning"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
@@ -14,10 +15,12 @@ from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, want_of
-from mainspring.model.outcome import Failed, Succeeded
+from mainspring.model.links import Edge, IfFailed
+from mainspring.model.outcome import Cancelled, Failed, Succeeded
 from mainspring.model.queue import NewPause, Pausable
 from mainspring.model.retry import Retry
 from mainspring.model.session import NewSession
+from mainspring.model.workflow import NewWorkflow, Plan, encode_plan
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import new_id, new_job, new_jobs, opened_session, stored
@@ -265,3 +268,116 @@ def test_a_command_that_is_hinted_at_quotes_what_comes_from_jobs(store: SqlStore
     (reason, *_) = explain(store, stored(store, job.id), store.now())
 
     assert reason.lift.endswith("`mainspring breakers reset 'x; rm -rf ~'`")
+
+
+def after(store: SqlStore, *parents: Job, if_failed: IfFailed = IfFailed.CANCEL) -> UUID:
+    """Enqueue a job that comes after others."""
+    child = new_job(task="child", parents=tuple(Edge(parent.id, if_failed) for parent in parents))
+    store.enqueue([child])
+    return child.id
+
+
+def serve(store: SqlStore, *tasks: str) -> UUID:
+    session = new_session(["default"], list(tasks))
+    store.open_session(session)
+    return session.id
+
+
+def claim_each(store: SqlStore, count: int) -> list[Job]:
+    store.enqueue([new_job(task=f"parent{number}") for number in range(count)])
+    return store.claim(serve(store, "child"), "default", count)
+
+
+def told_of(store: SqlStore, job_id: UUID) -> list[tuple[str, str, str]]:
+    reasons = explain(store, stored(store, job_id), store.now())
+    return [(reason.code, reason.sentence, reason.lift) for reason in reasons]
+
+
+def test_a_job_that_waits_for_others_names_them(store: SqlStore) -> None:
+    first, second, third, fourth = claim_each(store, 4)
+    child = after(store, first, second, third, fourth)
+    lone = after(store, fourth)
+    store.settle([settle(first, Succeeded("1"))])
+
+    named = f"job {second.id} (parent1) is running, job {third.id} (parent2) is running"
+    sentence = f"it waits for 3 of 4 jobs that come before it: {named} and 1 more"
+    assert told_of(store, child) == [("dependency", sentence, "it goes on by itself when they have ended")]
+    sentence = f"it waits for the job that comes before it: job {fourth.id} (parent3) is running"
+    assert told_of(store, lone) == [("dependency", sentence, "it goes on by itself when that has ended")]
+
+    store.settle([settle(job, Succeeded("1")) for job in (second, third, fourth)])
+    assert {code for code, _, _ in told_of(store, child)} <= {"behind"}
+
+
+@pytest.mark.parametrize(("ended", "words"), [("failed", "failed"), ("cancelled", "was cancelled")])
+def test_a_job_that_waits_for_a_replay_says_of_which(store: SqlStore, ended: str, words: str) -> None:
+    running, parent = claim_each(store, 2)
+    child = after(store, running, parent, if_failed=IfFailed.WAIT)
+    outcome = Failed(Failure(type="E", message="e")) if ended == "failed" else Cancelled("no")
+    store.settle([settle(parent, outcome)])
+
+    dead = f"job {parent.id} (parent1) {words} and is to be replayed"
+    sentence = f"it waits for 2 of 2 jobs that come before it: {dead}, job {running.id} (parent0) is running"
+    lift = f"replay that one with `mainspring jobs replay {parent.id}`"
+    assert told_of(store, child) == [("dependency", sentence, lift)]
+
+    store.pause([child], "on hold")
+    assert [code for code, _, _ in told_of(store, child)] == ["dependency", "paused"]
+
+    store.resume([child])
+    store.replay([parent.id])
+    assert told_of(store, child)[0][2] == "it goes on by itself when they have ended"
+
+
+def test_of_many_parents_those_that_are_met_are_passed_over(store: SqlStore) -> None:
+    parents = claim_each(store, 1_200)
+    child = after(store, *parents)
+    store.settle([settle(job, Succeeded("1")) for job in parents[:-1]])
+
+    (reason,) = told_of(store, child)
+    assert reason[1].endswith(f"1 of 1,200 jobs that come before it: job {parents[-1].id} (parent1199) is running")
+
+
+def test_a_workflow_names_the_jobs_that_keep_it(store: SqlStore) -> None:
+    root = new_id()
+    members = [new_job(task=f"member{number}", workflow=root) for number in range(3)]
+    last = new_job(task="last", workflow=root, parents=(Edge(members[0].id),))
+    plan = encode_plan(Plan(begun=True, output=last.id))
+    store.enqueue_workflow(NewWorkflow(new_job(id=root, task="etl", plan=plan, members=4), (*members, last)))
+    session = serve(store, "other")  # that nobody knows a task `etl` does not matter
+    lift = f"it ends by itself then; `mainspring workflows show {root}` shows all its jobs"
+
+    first, *rest = store.claim(session, "default", 10, ["member0", "member1", "member2"])
+    named = f"job {members[0].id} (member0) is running, job {members[1].id} (member1) is running"
+    assert told_of(store, root) == [
+        ("members", f"it ends when its 4 jobs that are left have: {named} and 2 more", lift)
+    ]
+
+    store.settle([settle(job, Succeeded("1")) for job in rest])
+    named = f"job {members[0].id} (member0) is running, job {last.id} (last) is blocked"
+    assert told_of(store, root) == [("members", f"it ends when its 2 jobs that are left have: {named}", lift)]
+
+    store.settle([settle(first, Succeeded("1"))])
+    sentence = f"it ends when its last job has: job {last.id} (last) is ready"
+    assert told_of(store, root) == [("members", sentence, lift)]
+
+    store.pause([root], "on hold")
+    assert [code for code, _, _ in told_of(store, root)] == ["members", "paused"]
+
+    store.resume([root])
+    store.settle([settle(job, Succeeded("1")) for job in store.claim(session, "default", 1, ["last"])])
+    while store.release().followed:
+        pass
+    assert (stored(store, root).state, told_of(store, root)) == (JobState.SUCCEEDED, [])
+
+
+def test_a_job_after_a_workflow_says_that_it_is_under_way(store: SqlStore) -> None:
+    root = new_id()
+    plan = encode_plan(Plan(begun=True))
+    new = new_job(id=root, task="etl", plan=plan, members=1)
+    store.enqueue_workflow(NewWorkflow(new, (new_job(workflow=root),)))
+    child = after(store, stored(store, root))
+    serve(store, "child")
+
+    ((_, sentence, _),) = told_of(store, child)
+    assert sentence == f"it waits for the job that comes before it: job {root} (etl) is under way"

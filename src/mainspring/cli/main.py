@@ -30,6 +30,7 @@ from mainspring.cli.tasks.commands import tasks
 from mainspring.cli.why import why
 from mainspring.cli.worker import up, worker
 from mainspring.cli.workers import workers
+from mainspring.cli.workflows.commands import workflows
 from mainspring.errors import DeadGroupNotFound, JobNotFound, MainspringError, ScheduleNotFound
 
 NOT_FOUND = 1
@@ -42,6 +43,7 @@ _ORDER = (
     "enqueue",
     "jobs",
     "why",
+    "workflows",
     "dead",
     "schedules",
     "queues",
@@ -90,6 +92,7 @@ app.command(rich_help_panel="Run")(scheduler)
 app.command(rich_help_panel="Jobs")(enqueue)
 app.add_typer(jobs, name="jobs", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(why)
+app.add_typer(workflows, name="workflows", rich_help_panel="Jobs")
 app.add_typer(dead, name="dead", rich_help_panel="Jobs")
 app.add_typer(schedules, name="schedules", rich_help_panel="Jobs")
 app.add_typer(queues, name="queues", rich_help_panel="Jobs")

@@ -98,9 +98,14 @@ def complain(sentence: str) -> None:
     _console(stderr=True).print(Text.assemble(("error:", "bold red"), f" {one_line}"), soft_wrap=True)
 
 
+def ascii_only() -> bool:
+    """Return whether the terminal has no signs beyond letters."""
+    return _console().options.ascii_only
+
+
 def mark(good: bool) -> Text:
     """Return a tick or a cross, in letters where the terminal has no such signs."""
-    signs = ("ok", "XX") if _console().options.ascii_only else ("✓", "✗")
+    signs = ("ok", "XX") if ascii_only() else ("✓", "✗")
     return Text(signs[0], "green") if good else Text(signs[1], "bold red")
 
 

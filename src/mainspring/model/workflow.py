@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.model.failure import Failure
-from mainspring.model.job import Job, JobState, NewJob
+from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.text import counted
 
 _NAMED = 3
@@ -84,6 +84,18 @@ def has_begun(job: Job) -> bool:
     return plan is not None and plan.begun
 
 
+def standing(job: Job) -> str:
+    """Return how *job* stands, in a word or two: its state, but a workflow that waits for its members is under way."""
+    if job.state is not JobState.BLOCKED or not has_begun(job):
+        return job.state
+    return "being cancelled" if job.wish is Wish.CANCEL else "under way"
+
+
+def why_failed(job: Job) -> str:
+    """Return in one line why *job* did not succeed."""
+    lines = job.failure.message.splitlines() if job.failure else []
+    return lines[0] if lines else job.reason or job.state
+
+
 def _told(job: Job) -> str:
-    why = job.failure.message.splitlines()[0] if job.failure and job.failure.message else job.reason or job.state
-    return f"{job.task} ({job.id}): {why}"
+    return f"{job.task} ({job.id}): {why_failed(job)}"

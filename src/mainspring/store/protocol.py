@@ -558,6 +558,10 @@ class Workflows(Protocol):
         """Return members of a workflow, unfinished or finished, oldest first; pass the last one's id for more."""
         ...
 
+    def unfinished_members(self, workflow: UUID, limit: int) -> list[Job]:
+        """Return up to *limit* members of a workflow that have not ended, those last that wait for others."""
+        ...
+
     def member_counts(self, workflows: Collection[UUID]) -> dict[UUID, dict[JobState, int]]:
         """Return how many members of each workflow are in which state. It counts rows."""
         ...

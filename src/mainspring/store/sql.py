@@ -251,6 +251,9 @@ class SqlStore:
     def members(self, workflow: UUID, after: UUID | None = None, limit: int = 1_000) -> list[Job]:
         return workflows.members(self._db, workflow, after, limit)
 
+    def unfinished_members(self, workflow: UUID, limit: int) -> list[Job]:
+        return workflows.unfinished_members(self._db, workflow, limit)
+
     def member_counts(self, given: Collection[UUID]) -> dict[UUID, dict[JobState, int]]:
         return workflows.member_counts(self._db, given)
 

@@ -42,6 +42,9 @@ def job_document(job: Job) -> dict[str, object]:
         "result": _json(job.result),
         "error": _json(job.error),
         "progress": _json(job.progress),
+        "workflow": None if job.workflow is None else str(job.workflow),
+        "parents": [{"id": str(edge.parent), "if_failed": edge.if_failed} for edge in job.beginnings.parents],
+        "pending": job.pending,
     }
 
 

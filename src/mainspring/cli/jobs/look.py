@@ -14,7 +14,7 @@ from mainspring.explain import Reason
 from mainspring.model.job import Job, JobState
 from mainspring.model.journal import Reached
 
-_COLOURS = {
+COLOURS = {
     JobState.BLOCKED: "magenta",
     JobState.SCHEDULED: "blue",
     JobState.READY: "cyan",
@@ -29,7 +29,7 @@ _COLOURS = {
 
 
 def state_of(job: Job) -> Text:
-    return Text(job.state, _COLOURS[job.state])
+    return Text(job.state, COLOURS[job.state])
 
 
 def when(job: Job, now: datetime) -> str:

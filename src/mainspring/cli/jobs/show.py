@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from mainspring.cli.jobs.document import (
     reason_document,
     step_document,
 )
+from mainspring.cli.jobs.kin import kin
 from mainspring.cli.jobs.logs import log_table
 from mainspring.cli.jobs.look import how_far, state_of, told
 from mainspring.cli.options import AsJson, JobId, Url
@@ -53,6 +54,7 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         steps = store.steps(job.id)
         reasons = explain(store, job, store.now())
         names = _worker_names(store)
+        related = list(kin(store, job))
     if as_json:
         document = job_document(job)
         document["attempts"] = [attempt_document(attempt) for attempt in attempts]
@@ -62,7 +64,7 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         say_json(document)
         return
     now = SystemClock().now()
-    _show_facts(job, names, reasons, now)
+    _show_facts(job, [*_facts(job, names, now), *related], reasons)
     if job.failure is not None:
         _show_failure(job, job.failure, attempts)
     if attempts:
@@ -75,13 +77,13 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         show(log_table(lines[-_LAST_LINES:]), indent=2)
 
 
-def _show_facts(job: Job, names: Mapping[UUID, str], reasons: list[Reason], now: datetime) -> None:
+def _show_facts(job: Job, known: Sequence[tuple[str, str]], reasons: list[Reason]) -> None:
     facts = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="fold")
     facts.add_row(Text("Job", "bold"), cell(job.id))
     facts.add_row(Text("State", "bold"), state_of(job))
-    for name, value in _facts(job, names, now):
+    for name, value in known:
         facts.add_row(Text(name, "bold"), cell(value))
     for reason in reasons:
         facts.add_row(Text("Waits", "bold"), told(reason))

@@ -88,6 +88,13 @@ WHERE workflow = :workflow AND id > :after
 ORDER BY id
 LIMIT :limit;
 
+-- name: first_unfinished
+SELECT {live}
+FROM mainspring_jobs
+WHERE workflow = :workflow
+ORDER BY state = 'blocked', id
+LIMIT :limit;
+
 -- name: member_counts
 SELECT workflow, state, count(*) AS members
 FROM (

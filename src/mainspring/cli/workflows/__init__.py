@@ -1,0 +1,1 @@
+"""`mainspring workflows`: look at workflows, and act on them as a whole."""

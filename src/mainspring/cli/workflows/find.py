@@ -1,0 +1,29 @@
+"""Workflows by their ids."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mainspring.cli.ids import find
+from mainspring.errors import InvalidValue
+from mainspring.model.job import Job
+from mainspring.store import Store
+
+WorkflowId = Annotated[str, typer.Argument(metavar="ID", help="The workflow's id, whole or as a listing shows it.")]
+WorkflowIds = Annotated[
+    list[str], typer.Argument(metavar="ID", help="Ids of workflows, whole or as a listing shows them.")
+]
+
+
+def find_workflow(store: Store, text: str) -> Job:
+    """Return the workflow with the id *text*, which may be short."""
+    job = find(store, text)
+    if job.plan is None:
+        # One that is declared by a function is known for a workflow when a worker has run that.
+        raise InvalidValue(
+            f"job {job.id} of task {job.task!r} is no workflow, or has not begun; look at it with "
+            f"`mainspring jobs show {job.id}`"
+        )
+    return job
