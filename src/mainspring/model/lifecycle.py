@@ -236,7 +236,9 @@ def resume(job: Job, now: datetime) -> Settlement | Asked | None:
             return _move(job, BLOCKED)
         if job.signal is not None:
             return _move(job, _ready(job), delay=timedelta(0))
-        return _move(job, _ready(job) if job.run_at <= now else SCHEDULED)
+        # One that its parents let go while it was held has its time to start from now on.
+        held = job.pending == 0 and job.expires_at is None and not job.fence
+        return _let_go(job, now, job.beginnings.expires if held else None)
     return _ask(job, None, None) if job.wish is Wish.PAUSE else None
 
 
@@ -258,7 +260,14 @@ def release(job: Job, now: datetime) -> Settlement | None:
     """Return how *job* goes on, whose parents have all ended; None if a person holds it, or it waits for others too."""
     if job.state is not BLOCKED or job.pending or has_begun(job):
         return None
-    return _move(job, _ready(job) if job.run_at <= now else SCHEDULED, expires=job.beginnings.expires)
+    return _let_go(job, now, job.beginnings.expires)
+
+
+def _let_go(job: Job, now: datetime, expires: timedelta | None) -> Settlement:
+    """Return how *job* goes on at its due time, or now if that has come, and has to start within *expires* of it."""
+    if job.run_at <= now:
+        return _move(job, _ready(job), expires=expires)
+    return _move(job, SCHEDULED, expires=None if expires is None else job.run_at - now + expires)
 
 
 def disown(job: Job, parent: UUID, ended: JobState | None) -> Settlement:
