@@ -20,7 +20,7 @@ from mainspring.store.database import Row, Runner
 from mainspring.store.insert import known
 from mainspring.store.parents import Outlook, look_at
 from mainspring.store.rows import to_job
-from mainspring.store.tell import FINISH, leave
+from mainspring.store.tell import FINISH, TELL, leave
 
 Rewrite = Callable[[Job], str]
 """Returns the payload that a job has from now on."""
@@ -38,6 +38,7 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
         return []
     if outlook.edges:  # first, because a parent that comes back looks whether it has any
         tx.run("link", edges=rows.document(outlook.edges))
+    untold = _forget(tx, revived)
     pending = _pending(tx, revived, outlook)
     decided: list[tuple[Settlement, str | None]] = []
     for job in revived:
@@ -49,7 +50,7 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
         for piece in chunks(decided, lambda one: len(one[1] or ""))
         for row in tx.run("replay", settlements=rows.replays(piece))
     ]
-    _rejoin(tx, revived)
+    _rejoin(tx, revived, untold)
     leave(tx, FINISH, [job.id for job in revived if has_begun(job) and not pending.get(job.id)])
     return found
 
@@ -139,9 +140,19 @@ def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID,
     return {**outlook.waiting, **{workflow: members[workflow] for workflow in workflows}}
 
 
-def _rejoin(tx: Runner, revived: Sequence[Job]) -> None:
-    """Let workflows that live know of members that live again."""
+def _forget(tx: Runner, revived: Sequence[Job]) -> set[UUID]:
+    """Drop what is left to be followed up about *revived*; return those whose workflow was not told of their end.
+
+    Their parents are looked at now: to do so a second time would count those twice that have ended.
+    """
+    dropped = tx.run("drop_follow_ups", ids=rows.ids(job.id for job in revived))
+    return {job_id for job_id, what in dropped if what == TELL}
+
+
+def _rejoin(tx: Runner, revived: Sequence[Job], untold: Collection[UUID]) -> None:
+    """Let workflows that live know of members that live again, but for those of whose end they were never told."""
     ids = {job.id for job in revived}
-    joined = Counter(job.workflow for job in revived if job.workflow is not None and job.workflow not in ids)
+    back = [job for job in revived if job.id not in untold]
+    joined = Counter(job.workflow for job in back if job.workflow is not None and job.workflow not in ids)
     if joined:
         tx.run("count_down", counts=rows.counts({workflow: -count for workflow, count in joined.items()}))

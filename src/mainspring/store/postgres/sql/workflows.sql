@@ -72,6 +72,13 @@ WHERE ctid = ANY (ARRAY(
 ))
 RETURNING job_id;
 
+-- What has not been done yet about jobs that live again is not to be done any more.
+-- name: drop_follow_ups
+DELETE FROM mainspring.follow_ups
+WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
+  AND what IN ('link', 'tell')
+RETURNING job_id, what;
+
 -- name: unfinished_members
 SELECT workflow, id
 FROM mainspring.jobs

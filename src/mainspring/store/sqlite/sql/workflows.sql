@@ -47,6 +47,12 @@ DELETE FROM mainspring_follow_ups
 WHERE (job_id, what) IN (SELECT job_id, what FROM mainspring_follow_ups WHERE what = :what LIMIT :limit)
 RETURNING job_id;
 
+-- What has not been done yet about jobs that live again is not to be done any more.
+-- name: drop_follow_ups
+DELETE FROM mainspring_follow_ups
+WHERE job_id IN (SELECT value FROM json_each(:ids)) AND what IN ('link', 'tell')
+RETURNING job_id, what;
+
 -- name: unfinished_members
 SELECT workflow, id
 FROM mainspring_jobs
