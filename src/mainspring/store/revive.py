@@ -36,6 +36,9 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
     revived, outlook = _choose(tx, _free_to_live(tx, family))
     if not revived:
         return []
+    # The edge from a parent of whose end nobody was told yet: to follow that up would count it a second time.
+    if former := [(edge.parent, job.id) for job in revived for edge in job.beginnings.parents]:
+        tx.run("cut", edges=rows.document(former))
     if outlook.edges:  # first, because a parent that comes back looks whether it has any
         tx.run("link", edges=rows.document(outlook.edges))
     untold = _forget(tx, revived)

@@ -32,6 +32,12 @@ WHERE parent = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:parents AS 
   AND if_failed <> :except
 RETURNING parent, child, if_failed;
 
+-- What is left of the former life of a child that is about to be linked anew.
+-- name: cut
+DELETE FROM mainspring.edges AS edge
+USING jsonb_array_elements(CAST(:edges AS jsonb)) AS given (fields)
+WHERE edge.parent = CAST(fields ->> 0 AS uuid) AND edge.child = CAST(fields ->> 1 AS uuid);
+
 -- In the order of ids, as everybody locks who sets others free; so no two of them wait for each other in a circle.
 -- name: count_down
 WITH given AS MATERIALIZED (

@@ -24,6 +24,11 @@ DELETE FROM mainspring_edges
 WHERE parent IN (SELECT value FROM json_each(:parents)) AND if_failed <> :except
 RETURNING parent, child, if_failed;
 
+-- What is left of the former life of a child that is about to be linked anew.
+-- name: cut
+DELETE FROM mainspring_edges
+WHERE (parent, child) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:edges));
+
 -- name: count_down
 UPDATE mainspring_jobs
 SET pending = max(pending - given.ended, 0)
