@@ -582,6 +582,31 @@ def test_a_parent_that_expired_and_is_replayed_before_that_was_followed_up_keeps
     assert work_off(store) == [parent.id, child.id]
 
 
+def test_a_parent_of_whose_end_nobody_was_told_is_not_counted_against_a_child_that_lives_again(
+    store: SqlStore, clock: SettableClock
+) -> None:
+    """The replay has looked at its parents already, the expired one among them; the edge from that is old."""
+    gone, live = new_job(expires=HOUR), new_job()
+    child = child_of(gone, live, if_failed=IfFailed.RUN)
+    store.enqueue([gone, live, child])
+    clock.advance("2h")
+    store.expire()
+
+    store.cancel([child.id])
+    store.replay([child.id])
+    store.release()
+
+    assert (state_of(store, child), stored(store, child.id).pending) == (BLOCKED, 1)
+
+
+def test_of_several_parents_that_end_badly_together_the_oldest_is_named(store: SqlStore) -> None:
+    parents, child = family(store, 3)
+
+    store.settle([settle(parent, FAILURE) for parent in reversed(parents)])
+
+    assert stored(store, child.id).reason == f"its parent {min(parent.id for parent in parents)} failed"
+
+
 # --- times and turns -----------------------------------------------------------------------------------------
 
 
