@@ -36,7 +36,7 @@ from mainspring.model.outcome import (
 )
 from mainspring.model.retry import Retry
 from mainspring.model.text import counted, storable
-from mainspring.model.workflow import Tally, has_begun
+from mainspring.model.workflow import Tally, decode_plan, has_begun
 
 BLOCKED, SCHEDULED, READY, RUNNING, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED = JobState
 
@@ -383,8 +383,9 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
 
 def _expand(job: Job, members: tuple[NewJob, ...], plan: str) -> Settlement:
     """Return what becomes of *job*, which is a workflow from now on, or has ended already if that has no members."""
-    if not members:
-        return _move(job, SUCCEEDED, outcome=Expanded.name, worked=True)
+    if not members:  # so its plan is not kept, and what it would have gathered is its result
+        result = "[]" if decode_plan(plan).gathers else "null"
+        return _move(job, SUCCEEDED, outcome=Expanded.name, result=result, worked=True)
     return _move(
         job, BLOCKED, outcome=Expanded.name, spawn=members, plan=plan, pending=len(members), started=True, worked=True
     )
