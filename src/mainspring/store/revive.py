@@ -62,8 +62,12 @@ def _family(tx: Runner, dead: Sequence[Job]) -> dict[UUID, Job]:
     """Return *dead* and whoever has to come back with them, all locked, by their ids."""
     family = {job.id: job for job in dead}
     new = list(dead)
+    above: set[UUID] = set()  # workflows that come back for the sake of a member: their other members need not
     while new:
-        found = [*_members_of(tx, new), *_descendants_of(tx, new), *_workflows_of(tx, new)]
+        workflows = _workflows_of(tx, new)
+        below = [job for job in new if job.id not in above]
+        found = [*_members_of(tx, below), *_descendants_of(tx, new), *workflows]
+        above |= {job.id for job in workflows}
         new = [job for job in found if job.id not in family]
         family |= {job.id: job for job in new}
     return family
@@ -124,14 +128,22 @@ def _is_undone(tx: Runner, job: Job) -> bool:
 def _choose(tx: Runner, free: Sequence[Job]) -> tuple[list[Job], Outlook]:
     """Return those of *free* that may live, and what they wait for: whose parents and workflow let them."""
     chosen = list(free)
+    being_undone = _being_undone(tx, chosen)
     while True:
         ids = {job.id for job in chosen}
         outlook, _ = look_at(tx, {job.id: job.beginnings.parents for job in chosen if job.links}, together=ids)
-        buried = {job.id for job in _workflows_of(tx, chosen)} - ids
+        buried = {job.id for job in _workflows_of(tx, chosen)} - ids | being_undone
         left = [job for job in chosen if job.id not in outlook.broken and job.workflow not in buried]
         if len(left) == len(chosen):
             return chosen, outlook
         chosen = left
+
+
+def _being_undone(tx: Runner, jobs: Iterable[Job]) -> set[UUID]:
+    """Return the workflows of *jobs* that live, and undo what was done."""
+    ids = {job.workflow for job in jobs if job.workflow is not None}
+    found = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(ids))] if ids else []
+    return {job.id for job in found if _is_undone(tx, job)}
 
 
 def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID, int]:
