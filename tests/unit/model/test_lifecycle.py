@@ -186,7 +186,8 @@ SETTLED: list[tuple[Outcome, Settlement]] = [
             state=BLOCKED, outcome="expanded", spawn=MEMBERS, plan="{}", pending=2, started=True, worked=True
         ),
     ),
-    (Expanded((), "{}"), settled(state=SUCCEEDED, outcome="expanded", worked=True)),
+    (Expanded((), "{}"), settled(state=SUCCEEDED, outcome="expanded", result="null", worked=True)),
+    (Expanded((), '{"gathers":true}'), settled(state=SUCCEEDED, outcome="expanded", result="[]", worked=True)),
     (Cancelled("wrong file"), settled(state=CANCELLED, outcome="cancelled", reason="wrong file")),
     (Cancelled(), settled(state=CANCELLED, outcome="cancelled")),
     (Paused("lunch"), settled(state=PAUSED, outcome="paused", reason="lunch", attempt=1)),
