@@ -135,11 +135,11 @@ class IllegalMove(MainspringError):
 
 
 class KeyTaken(MainspringError):
-    """A job of a workflow whose key an unfinished job has, so that it can't be made."""
+    """A job on which others depend that are made with it, and whose key another has, so that it can't be made."""
 
     def __init__(self, task: str, key: str | None) -> None:
         super().__init__(
-            f"the workflow's job of task {task!r} can't be made, because an unfinished job has its key {key!r}; "
+            f"a job of task {task!r} on which others depend can't be made, because another job has its key {key!r}; "
             "let that end first, or give it another key, or none"
         )
 

@@ -384,7 +384,7 @@ def test_a_job_of_it_whose_key_is_taken_leaves_nothing_half_made(app: Mainspring
         wf.add(keyed, 6)
         wf.add(keyed, 7)
 
-    with pytest.raises(KeyTaken, match=r"task 'keyed' can't be made, because an unfinished job has its key '7'"):
+    with pytest.raises(KeyTaken, match=r"task 'keyed' on which others depend can't be made, because another"):
         wf.enqueue()
     assert len(app.jobs()) == 1
 

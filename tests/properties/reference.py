@@ -1,7 +1,7 @@
 """A reference store: what the real ones promise, in plain Python over a dict, one caller at a time.
 
 What becomes of a job is asked of the lifecycle, as in the real stores; everything else (due times, places in the
-queue, fences, keys, leases, wishes, history, journal, pruning) is written here a second time.
+queue, fences, keys, leases, wishes, parents, history, journal, pruning) is written here a second time.
 """
 
 from __future__ import annotations
@@ -13,15 +13,22 @@ from uuid import UUID
 import msgspec
 
 from mainspring.clock import microseconds
+from mainspring.errors import KeyTaken
 from mainspring.model import lifecycle
 from mainspring.model.attempt import Attempt
+from mainspring.model.ids import uuid7
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.journal import LogEntry, LogLine, Progress, Reached
 from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.model.links import Edge, IfFailed
 from mainspring.model.session import NewSession
 from mainspring.testing import SettableClock
 
+BLOCKED = JobState.BLOCKED
 DUE_LATER = (JobState.SCHEDULED, JobState.RETRYING)
+
+Outlook = tuple[dict[UUID, int], dict[tuple[UUID, UUID], IfFailed], dict[UUID, tuple[UUID, JobState | None]]]
+"""By the ids of children, for how many parents they wait; by which edges; and which won't run, and why."""
 
 
 class Tie(Exception):
@@ -36,15 +43,27 @@ class ReferenceStore:
         self.past: dict[UUID, list[Attempt]] = {}
         self.leases: dict[UUID, tuple[NewSession, datetime]] = {}
         self.lines: dict[UUID, dict[tuple[int, int], LogEntry]] = {}
+        self.edges: dict[tuple[UUID, UUID], IfFailed] = {}
+        self.untold: set[UUID] = set()
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[UUID]:
-        standing = []
+        """Store what has no key that is taken; raise KeyTaken if a child's parent, in the same call, has one."""
+        taken = {job.key: job.id for job in self.jobs.values() if job.key and not job.state.final}
+        standing = {new.id: taken.setdefault(new.key, new.id) if new.key else new.id for new in jobs}
+        parents = {edge.parent for new in jobs for edge in new.parents}
+        stored = [new for new in jobs if standing[new.id] == new.id and new.id not in self.jobs]
+        for new in stored:
+            for edge in new.parents:
+                if standing.get(edge.parent, edge.parent) != edge.parent:
+                    raise KeyTaken(new.task, new.key)
+        waiting, edges, broken = self._look({new.id: new.parents for new in jobs}, {new.id for new in jobs})
         for position, new in enumerate(jobs):
-            holder = self._holder(new.key)
-            standing.append(holder or new.id)
-            if holder is None and new.id not in self.jobs:
-                self._store(new, position)
-        return standing
+            if new in stored:
+                self._store(new, position, waiting[new.id], awaited=new.id in parents)
+        ids = {new.id for new in stored}
+        self.edges |= {edge: policy for edge, policy in edges.items() if edge[1] in ids}
+        self._disown({child: why for child, why in broken.items() if child in ids})
+        return [standing[new.id] for new in jobs]
 
     def claim(self, session: UUID, queue: str, limit: int, tasks: Collection[str] | None) -> list[UUID]:
         if not self._alive(session):
@@ -68,7 +87,7 @@ class ReferenceStore:
         return [job.id for job in ready[:limit]]
 
     def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
-        return {settlement.job_id for settlement in settlements if self._apply(settlement)}
+        return self._apply_all(settlements)
 
     def record(self, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
         for line in lines:
@@ -110,41 +129,63 @@ class ReferenceStore:
         self._control(ids, lambda job: lifecycle.resume(job, self._clock.now()))
 
     def replay(self, ids: Collection[UUID], reason: str) -> None:
+        """Let dead jobs live again, unless a key or a parent that has ended badly is in the way."""
+        chosen: dict[UUID, Job] = {}
+        keys: set[str] = set()
         for job_id in sorted(ids):
             job = self.jobs.get(job_id)
-            settlement = None if job is None else lifecycle.replay(job, reason)
-            if job is None or settlement is None or self._holder(job.key):
+            if job is None or lifecycle.replay(job) is None or self._holder(job.key) or job.key in keys:
                 continue
-            if job.outcome is not None:
-                self.past[job_id].append(self._last_attempt(job))
-            # A finished job shows its last attempt's session; one that waits has none.
-            self._put(job, finished_at=None, outcome=None, result=None, session=None, started_at=None, progress=None)
-            self._put(self.jobs[job_id], expires_at=None)
-            self._move(self.jobs[job_id], settlement)
+            chosen[job_id] = job
+            keys |= {job.key} - {None}
+        while True:
+            waiting, edges, broken = self._look({job.id: job.beginnings.parents for job in chosen.values()}, chosen)
+            if not broken:
+                break
+            chosen = {job_id: job for job_id, job in chosen.items() if job_id not in broken}
+        self.untold -= chosen.keys()
+        self.edges = {edge: policy for edge, policy in self.edges.items() if edge[1] not in chosen} | edges
+        for job in chosen.values():
+            self._revive(job, reason, waiting[job.id])
+        self._follow_to_the_end()
+
+    def _revive(self, job: Job, reason: str, pending: int) -> None:
+        settlement = lifecycle.replay(job, reason, pending)
+        assert settlement is not None
+        if job.outcome is not None:
+            self.past[job.id].append(self._last_attempt(job))
+        # A finished job shows its last attempt's session; one that waits has none.
+        self._put(job, finished_at=None, outcome=None, result=None, session=None, started_at=None, progress=None)
+        self._put(self.jobs[job.id], expires_at=None, awaited=any(parent == job.id for parent, _ in self.edges))
+        self._move(self.jobs[job.id], settlement)
+
+    def release(self) -> None:
+        """Tell of the ends of jobs that did not run, of which nobody was told yet."""
+        told, self.untold = self.untold, set()
+        self._tell([self.jobs[job_id] for job_id in told if job_id in self.jobs])
 
     def promote(self) -> int:
-        due = [job for job in self.jobs.values() if job.state in DUE_LATER and job.run_at <= self._clock.now()]
+        waiting = [job for job in self.jobs.values() if job.state in DUE_LATER or (job.signal and job.state is BLOCKED)]
+        due = [job for job in waiting if job.run_at <= self._clock.now()]
         for job in due:
-            self._put(job, state=JobState.READY)
+            self._put(job, state=JobState.READY, signal=None)
         return len(due)
 
     def expire(self) -> int:
         waiting = [job for job in self.jobs.values() if not job.state.final and job.state is not JobState.RUNNING]
         expired = [job for job in waiting if self._expired(job)]
-        for job in expired:
-            self._apply(lifecycle.expire(job))
+        self._apply_all([lifecycle.expire(job) for job in expired])
         return len(expired)
 
     def reap(self) -> int:
-        dead = [session for session in self.leases if not self._alive(session)]
-        held = [job for session in dead for job in self._held(session)]
-        for job in held:
-            new, _ = self.leases[job.session]  # type: ignore[index]
+        dead = sorted((until, session) for session, (_, until) in self.leases.items() if not self._alive(session))
+        total = 0
+        for _, session in dead:
+            new, _ = self.leases[session]
             reason = f"worker {new.name} ({new.id}) did not renew its lease of {new.lease.total_seconds():g} s"
-            self._apply(lifecycle.reap(job, reason))
-        for session in dead:
+            total += len(self._apply_all([lifecycle.reap(job, reason) for job in self._held(session)]))
             del self.leases[session]
-        return len(held)
+        return total
 
     def prune(self, age: timedelta) -> int:
         cut = (self._clock.now() - age).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -156,32 +197,113 @@ class ReferenceStore:
         gone = [job.id for job in self.jobs.values() if job.finished_at and job.finished_at < cut]
         for job_id in gone:
             del self.jobs[job_id]
+        self._prune_edges(age)
         return len(gone)
+
+    def _prune_edges(self, age: timedelta) -> None:
+        """Remove edges to children that have ended, and end the children of parents that are not there any more."""
+        before = uuid7(microseconds(self._clock.now() - age) // 1_000, 0)
+        old = [edge for edge in self.edges if edge[0] < before]
+        for parent, child in old:
+            if self._ended(child):
+                del self.edges[parent, child]
+        orphans = {child for parent, child in self.edges if parent < before and parent not in self.jobs}
+        _, _, broken = self._look({child: self.jobs[child].beginnings.parents for child in orphans})
+        self._disown(broken)
 
     def attempts(self, job_id: UUID) -> list[Attempt]:
         job = self.jobs.get(job_id)
         last = [self._last_attempt(job)] if job and (job.outcome or job.state is JobState.RUNNING) else []
         return [*self.past[job_id], *last]
 
-    def _store(self, new: NewJob, position: int) -> None:
+    # --- parents and children
+
+    def _look(self, children: Mapping[UUID, Sequence[Edge]], together: Collection[UUID] = ()) -> Outlook:
+        """Return for how many parents *children* wait, by which edges, and which won't run; mark who is awaited."""
+        waiting = dict.fromkeys(children, 0)
+        edges: dict[tuple[UUID, UUID], IfFailed] = {}
+        broken: dict[UUID, tuple[UUID, JobState | None]] = {}
+        for child, parents in children.items():
+            for edge in parents:
+                job = self.jobs.get(edge.parent)
+                if edge.parent not in together and job is not None and not job.state.final:
+                    self._put(job, awaited=True)
+                elif edge.parent not in together and (job is None or job.state is not JobState.SUCCEEDED):
+                    if job is None or edge.if_failed is IfFailed.CANCEL:
+                        broken[child] = edge.parent, job and job.state
+                    if job is None or edge.if_failed is not IfFailed.WAIT:
+                        continue
+                elif edge.parent not in together:
+                    continue
+                waiting[child] += 1
+                edges[edge.parent, child] = edge.if_failed
+        return {child: waiting[child] or int(child in broken) for child in children}, edges, broken
+
+    def _tell(self, ended: Collection[Job]) -> None:
+        """Tell the children of jobs that have *ended*: some are set free, and some are cancelled."""
+        broken: dict[UUID, tuple[UUID, JobState | None]] = {}
+        met: set[UUID] = set()
+        for parent in sorted(ended, key=lambda job: job.id):
+            success = parent.state is JobState.SUCCEEDED
+            for edge, policy in [*self.edges.items()]:
+                if edge[0] != parent.id or (policy is IfFailed.WAIT and not success):
+                    continue
+                del self.edges[edge]
+                child = self.jobs.get(edge[1])
+                if not success and policy is IfFailed.CANCEL:
+                    broken.setdefault(edge[1], (parent.id, parent.state))
+                elif child is not None and not child.state.final:
+                    self._put(child, pending=max(0, (child.pending or 0) - 1))
+                    met.add(child.id)
+        for child_id in met - broken.keys():
+            settlement = lifecycle.release(self.jobs[child_id], self._clock.now())
+            if settlement is not None:
+                self._apply(settlement)
+        self._disown(broken)
+
+    def _disown(self, broken: Mapping[UUID, tuple[UUID, JobState | None]]) -> None:
+        for child, (parent, state) in broken.items():
+            if not self._ended(child) and self.jobs[child].state in (BLOCKED, JobState.PAUSED):
+                self._apply(lifecycle.disown(self.jobs[child], parent, state))
+
+    def _ended(self, job_id: UUID) -> bool:
+        return job_id not in self.jobs or self.jobs[job_id].state.final
+
+    def _follow_to_the_end(self) -> None:
+        while self.untold:
+            self.release()
+
+    # --- jobs
+
+    def _store(self, new: NewJob, position: int, pending: int, *, awaited: bool) -> None:
         now = self._clock.now()
         due = new.run_at or now + new.delay
-        state = JobState.READY if due <= now else JobState.SCHEDULED
+        state = BLOCKED if pending else JobState.READY if due <= now else JobState.SCHEDULED
         self.jobs[new.id] = Job(
             new.id, new.task, new.queue, new.payload, new.priority, state, due, now, new.key,
             0, 0, 0, None, None, None, None, None, None, None, None, None, new.schedule, new.tick,
-            None if new.expires is None else due + new.expires,
+            None if new.expires is None or pending else due + new.expires,
+            links=new.links, pending=pending if new.parents or awaited else None, awaited=awaited,
         )  # fmt: skip
         self.ranks[new.id] = _rank(new.priority, due) + position
         self.past[new.id] = []
 
     def _control(self, ids: Collection[UUID], decide) -> None:  # type: ignore[no-untyped-def]
+        before = set(self.untold)
         for job_id in ids:
             answer = decide(self.jobs[job_id]) if job_id in self.jobs else None
             if isinstance(answer, Settlement):
                 self._apply(answer)
             elif isinstance(answer, Asked):
                 self._put(self.jobs[job_id], wish=answer.wish, reason=answer.reason)
+        if self.untold > before:
+            self._follow_to_the_end()
+
+    def _apply_all(self, settlements: Sequence[Settlement]) -> set[UUID]:
+        """Apply *settlements*, and tell together of those that ended while they ran; return which held."""
+        held = [settlement for settlement in settlements if self._apply(settlement)]
+        self._tell([self.jobs[one.job_id] for one in held if one.state.final and one.source is JobState.RUNNING])
+        return {settlement.job_id for settlement in held}
 
     def _apply(self, settlement: Settlement) -> bool:
         job = self.jobs.get(settlement.job_id)
@@ -197,6 +319,8 @@ class ReferenceStore:
         return True
 
     def _finish(self, job: Job, settlement: Settlement) -> None:
+        if job.awaited and job.state is not JobState.RUNNING:
+            self.untold.add(job.id)
         self._put(
             job,
             state=settlement.state,
@@ -208,6 +332,9 @@ class ReferenceStore:
             reason=settlement.reason or job.reason,
             finished_at=self._clock.now(),
             wish=None,
+            pending=None,
+            awaited=False,
+            signal=None,
         )
 
     def _move(self, job: Job, settlement: Settlement) -> None:
@@ -225,7 +352,15 @@ class ReferenceStore:
             session=None,
             started_at=None,
             wish=None,
+            pending=job.pending if settlement.pending is None else settlement.pending,
+            signal=settlement.signal,
+            expires_at=self._expiry(job, settlement),
         )
+
+    def _expiry(self, job: Job, settlement: Settlement) -> datetime | None:
+        if settlement.started:
+            return None
+        return job.expires_at if settlement.expires is None else self._clock.now() + settlement.expires
 
     def _grant(self, job: Job, before: Job) -> None:
         answer = None

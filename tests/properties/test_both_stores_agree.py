@@ -10,14 +10,19 @@ from pathlib import Path
 from uuid import UUID
 
 import psycopg
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from mainspring.clock import microseconds, random_bits
+from mainspring.errors import KeyTaken
 from mainspring.model.failure import Failure
+from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, NewJob
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import settle
+from mainspring.model.links import Edge, IfFailed
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
@@ -27,6 +32,7 @@ from mainspring.model.outcome import (
     Returned,
     Snoozed,
     Succeeded,
+    Suspended,
     TimedOut,
 )
 from mainspring.model.retry import Retry
@@ -51,6 +57,8 @@ outcomes: st.SearchStrategy[Outcome] = st.sampled_from(
         Failed(BOOM, retryable=False),
         TimedOut(BOOM),
         Snoozed(timedelta(seconds=3)),
+        Suspended(timedelta(seconds=3)),
+        Suspended(timedelta(seconds=8), "paid"),
         Cancelled("asked"),
         Paused("asked"),
         Returned(),
@@ -79,11 +87,13 @@ class Agreement(RuleBasedStateMachine):
         with psycopg.connect(postgres_url, autocommit=True) as server:
             server.execute(
                 "TRUNCATE mainspring.jobs, mainspring.jobs_done, mainspring.attempts, mainspring.logs, "
-                "mainspring.sessions"
+                "mainspring.sessions, mainspring.edges, mainspring.follow_ups"
             )
         sqlite_url = f"sqlite:///{Path(self.folder.name) / 'mainspring.db'}?synchronous=normal"
         self.stores = [open_store(found, clock=self.clock) for found in (sqlite_url, postgres_url)]
         self.reference = ReferenceStore(self.clock)
+        # By the same clock as everything else: prune judges by the id of a parent how old it can be.
+        self.ids = IdSource(lambda: microseconds(self.clock.now()) // 1_000, random_bits)
         self.known: list[UUID] = []
         self.claimed: list[Job] = []
         self.sessions: list[UUID] = []
@@ -97,10 +107,21 @@ class Agreement(RuleBasedStateMachine):
         assert [ask(store) for store in self.stores] == [expected, expected]
         self.clock.advance(0.001)  # so that few jobs are due at the very same moment, which leaves their order open
 
-    @rule(asked=st.lists(requests, min_size=1, max_size=3))
-    def enqueue(self, asked: list[dict[str, object]]) -> None:
-        jobs = [new_job(**request) for request in asked]
+    @rule(data=st.data(), asked=st.lists(requests, min_size=1, max_size=3), lonely=st.booleans())
+    def enqueue(self, data: st.DataObject, asked: list[dict[str, object]], lonely: bool) -> None:
+        jobs: list[NewJob] = []
+        for request in asked:
+            parents = () if lonely else data.draw(self._some_parents(jobs))
+            jobs.append(new_job(id=self.ids.next(), parents=parents, **request))
         self._enqueue(jobs)
+
+    def _some_parents(self, jobs: list[NewJob]) -> st.SearchStrategy[tuple[Edge, ...]]:
+        """Return a choice of parents: jobs that are stored, ended or not, and those that come along in *jobs*."""
+        older = [*list(self.reference.jobs)[-8:], *(job.id for job in jobs)]
+        if not older:
+            return st.just(())
+        edges = st.builds(Edge, st.sampled_from(older), st.sampled_from(IfFailed))
+        return st.lists(edges, max_size=3, unique_by=lambda edge: edge.parent).map(tuple)
 
     @precondition(lambda self: self.known)
     @rule(data=st.data())
@@ -114,7 +135,13 @@ class Agreement(RuleBasedStateMachine):
         done = [job for job in jobs if job not in live and self.reference.jobs[job.id].state.final]
         if done:
             return  # an id comes again only after a lost reply, and the dialect knows when it lost one
-        expected = self.reference.enqueue(jobs)
+        try:
+            expected = self.reference.enqueue(jobs)
+        except KeyTaken:
+            for store in self.stores:
+                with pytest.raises(KeyTaken):
+                    store.enqueue(jobs)
+            return
         self.known += [job.id for job in live if job.id in self.reference.jobs]
         self.all_say(lambda store: store.enqueue(jobs), expected)
 
@@ -197,6 +224,12 @@ class Agreement(RuleBasedStateMachine):
     @rule()
     def expire(self) -> None:
         self.all_say(lambda store: store.expire().count, self.reference.expire())
+
+    @rule()
+    def release(self) -> None:
+        self.reference.release()
+        for store in self.stores:
+            store.release()
 
     @rule()
     def reap(self) -> None:

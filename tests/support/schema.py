@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-MIGRATIONS = ["kernel", "schedules", "queues", "limits", "idempotency"]
+MIGRATIONS = ["kernel", "schedules", "queues", "limits", "idempotency", "workflows"]
 LATEST = len(MIGRATIONS)

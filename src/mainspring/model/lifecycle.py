@@ -36,7 +36,7 @@ from mainspring.model.outcome import (
 )
 from mainspring.model.retry import Retry
 from mainspring.model.text import counted, storable
-from mainspring.model.workflow import Tally, has_begun
+from mainspring.model.workflow import Tally, decode_plan, has_begun
 
 BLOCKED, SCHEDULED, READY, RUNNING, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED = JobState
 
@@ -239,7 +239,9 @@ def resume(job: Job, now: datetime) -> Settlement | Asked | None:
             return _move(job, BLOCKED)
         if job.signal is not None:
             return _move(job, _ready(job), delay=timedelta(0))
-        return _move(job, _ready(job) if job.run_at <= now else SCHEDULED)
+        # One that its parents let go while it was held has its time to start from now on.
+        held = job.pending == 0 and job.expires_at is None and not job.fence
+        return _let_go(job, now, job.beginnings.expires if held else None)
     return _ask(job, None, None) if job.wish is Wish.PAUSE else None
 
 
@@ -261,7 +263,14 @@ def release(job: Job, now: datetime) -> Settlement | None:
     """Return how *job* goes on, whose parents have all ended; None if a person holds it, or it waits for others too."""
     if job.state is not BLOCKED or job.pending or has_begun(job):
         return None
-    return _move(job, _ready(job) if job.run_at <= now else SCHEDULED, expires=job.beginnings.expires)
+    return _let_go(job, now, job.beginnings.expires)
+
+
+def _let_go(job: Job, now: datetime, expires: timedelta | None) -> Settlement:
+    """Return how *job* goes on at its due time, or now if that has come, and has to start within *expires* of it."""
+    if job.run_at <= now:
+        return _move(job, _ready(job), expires=expires)
+    return _move(job, SCHEDULED, expires=None if expires is None else job.run_at - now + expires)
 
 
 def disown(job: Job, parent: UUID, ended: JobState | None) -> Settlement:
@@ -377,8 +386,9 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
 
 def _expand(job: Job, members: tuple[NewJob, ...], plan: str) -> Settlement:
     """Return what becomes of *job*, which is a workflow from now on, or has ended already if that has no members."""
-    if not members:
-        return _move(job, SUCCEEDED, outcome=Expanded.name, worked=True)
+    if not members:  # so its plan is not kept, and what it would have gathered is its result
+        result = "[]" if decode_plan(plan).gathers else "null"
+        return _move(job, SUCCEEDED, outcome=Expanded.name, result=result, worked=True)
     return _move(
         job, BLOCKED, outcome=Expanded.name, spawn=members, plan=plan, pending=len(members), started=True, worked=True
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from mainspring.model import lifecycle
-from mainspring.model.job import Job, JobState
+from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.model.workflow import has_begun
 from mainspring.store import rows
@@ -61,8 +61,9 @@ def decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[s
     while ids:
         found = [(to_job(tuple(row)), now) for now, *row in tx.run("lock_live", ids=rows.ids(ids))]
         answers += [decide(job, now) for job, now in found]
-        # What is said to a workflow is said to its members.
-        workflows = [job.id for job, _ in found if has_begun(job)]
+        # What is said to a workflow is said to its members. Those of one that is to be cancelled know already; what is
+        # left of it may be undoing what they did.
+        workflows = [job.id for job, _ in found if has_begun(job) and job.wish is not Wish.CANCEL]
         ids = unfinished(tx, workflows) if workflows else []
         begun += workflows
     wishes = [answer for answer in answers if isinstance(answer, Asked)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from uuid import UUID
 
-from mainspring.errors import InvalidValue, StoreUnavailable
+from mainspring.errors import InvalidValue, KeyTaken, StoreUnavailable
 from mainspring.model.job import IfTaken, NewJob
 from mainspring.store import idempotency
 from mainspring.store.callers import driver_connection
@@ -56,6 +56,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: S
             standing = _place(runner, pieces, changed, turns, outlook.waiting)
         if related:
             stored = {job.id for job in jobs if job.id not in standing}
+            _check_parents_stored(jobs, stored, standing)
             topics.update(_relate(runner, outlook.of(stored), members if jobs[0].id in stored else (), conn is OWN))
         return standing
 
@@ -81,6 +82,17 @@ def _relate(tx: Runner, outlook: Outlook, members: Sequence[NewJob], own: bool) 
     return topics | wakes
 
 
+def _check_parents_stored(jobs: Sequence[NewJob], stored: set[UUID], standing: Mapping[UUID, UUID]) -> None:
+    """Refuse a child whose parent, of the same call, is not stored: it would wait for it for ever."""
+    missing = {job.id: job for job in jobs if standing.get(job.id, job.id) != job.id}
+    for job in jobs:
+        if job.id in stored:
+            for edge in job.parents:
+                if edge.parent in missing:
+                    parent = missing[edge.parent]
+                    raise KeyTaken(parent.task, parent.key or parent.idempotency_key)
+
+
 def _writes_twice(job: NewJob) -> bool:
     return job.idempotency_key is not None or job.if_taken is not IfTaken.RETURN
 
@@ -99,7 +111,8 @@ def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed, waiting: W
         standing |= _place(tx, chunks(new, _characters), changed, NONE, waiting)
     given = freed | {job_id for job_id, stand_in in standing.items() if stand_in != job_id} - repeats.keys()
     idempotency.keep(tx, [job for job in firsts.values() if job.id in given], standing)
-    return standing | {job_id: standing.get(first, first) for job_id, first in first_of.items()}
+    repeated = {job_id: first for job_id, first in first_of.items() if job_id != first}
+    return standing | {job_id: standing.get(first, first) for job_id, first in repeated.items()}
 
 
 def _place(

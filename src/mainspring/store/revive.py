@@ -20,7 +20,7 @@ from mainspring.store.database import Row, Runner
 from mainspring.store.insert import known
 from mainspring.store.parents import Outlook, look_at
 from mainspring.store.rows import to_job
-from mainspring.store.tell import FINISH, TELL, leave
+from mainspring.store.tell import FINISH, LINK, TELL, leave
 
 Rewrite = Callable[[Job], str]
 """Returns the payload that a job has from now on."""
@@ -32,13 +32,16 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
     So are those that have to live with them.
     """
     asked = {job.id for job in dead}
-    untold = _take_back(tx, asked)
+    taken_back = _take_back(tx, asked)
     family = _family(tx, dead)
-    untold |= _take_back(tx, family.keys() - asked)
+    taken_back += _take_back(tx, family.keys() - asked)
     revived, outlook = _choose(tx, _free_to_live(tx, family))
-    leave(tx, TELL, sorted(untold.difference(job.id for job in revived)))
+    _leave_again(tx, taken_back, {job.id for job in revived})
     if not revived:
         return []
+    # The edge from a parent of whose end nobody was told yet: to follow that up would count it a second time.
+    if former := [(edge.parent, job.id) for job in revived for edge in job.beginnings.parents]:
+        tx.run("cut", edges=rows.document(former))
     if outlook.edges:  # first, because a parent that comes back looks whether it has any
         tx.run("link", edges=rows.document(outlook.edges))
     pending = _pending(tx, revived, outlook)
@@ -52,23 +55,36 @@ def revive(tx: Runner, dead: Sequence[Job], reason: str | None, rewrite: Rewrite
         for piece in chunks(decided, lambda one: len(one[1] or ""))
         for row in tx.run("replay", settlements=rows.replays(piece))
     ]
-    _rejoin(tx, revived, untold)
+    _rejoin(tx, revived, {job_id for job_id, what in taken_back if what == TELL})
     leave(tx, FINISH, [job.id for job in revived if has_begun(job) and not pending.get(job.id)])
     return found
 
 
-def _take_back(tx: Runner, ids: Collection[UUID]) -> set[UUID]:
-    """Let nobody be told that jobs have ended which come back; return those of which nobody was told before."""
-    found = tx.run("drop_follow_ups", ids=rows.ids(ids), what=TELL) if ids else []
-    return {job_id for (job_id,) in found}
+def _take_back(tx: Runner, ids: Collection[UUID]) -> list[Row]:
+    """Take back what is left to be followed up about jobs that may come back, and return it, by their ids.
+
+    Before anybody else is looked at, for it may be followed up at this very moment. Nobody is to be told of the end of
+    a job that lives, and parents that are looked at now are not to be counted a second time.
+    """
+    return tx.run("drop_follow_ups", ids=rows.ids(ids)) if ids else []
+
+
+def _leave_again(tx: Runner, taken_back: Sequence[Row], revived: Collection[UUID]) -> None:
+    """Leave what was taken back of those that do not come back after all."""
+    for follow_up in (LINK, TELL):
+        leave(tx, follow_up, [job_id for job_id, what in taken_back if what == follow_up and job_id not in revived])
 
 
 def _family(tx: Runner, dead: Sequence[Job]) -> dict[UUID, Job]:
     """Return *dead* and whoever has to come back with them, all locked, by their ids."""
     family = {job.id: job for job in dead}
     new = list(dead)
+    above: set[UUID] = set()  # workflows that come back for the sake of a member: their other members need not
     while new:
-        found = [*_members_of(tx, new), *_descendants_of(tx, new), *_workflows_of(tx, new)]
+        workflows = _workflows_of(tx, new)
+        below = [job for job in new if job.id not in above]
+        found = [*_members_of(tx, below), *_descendants_of(tx, new), *workflows]
+        above |= {job.id for job in workflows}
         new = [job for job in found if job.id not in family]
         family |= {job.id: job for job in new}
     return family
@@ -131,14 +147,22 @@ def _is_undone(tx: Runner, job: Job) -> bool:
 def _choose(tx: Runner, free: Sequence[Job]) -> tuple[list[Job], Outlook]:
     """Return those of *free* that may live, and what they wait for: whose parents and workflow let them."""
     chosen = list(free)
+    being_undone = _being_undone(tx, chosen)
     while True:
         ids = {job.id for job in chosen}
         outlook, _ = look_at(tx, {job.id: job.beginnings.parents for job in chosen if job.links}, together=ids)
-        buried = {job.id for job in _workflows_of(tx, chosen)} - ids
+        buried = {job.id for job in _workflows_of(tx, chosen)} - ids | being_undone
         left = [job for job in chosen if job.id not in outlook.broken and job.workflow not in buried]
         if len(left) == len(chosen):
             return chosen, outlook
         chosen = left
+
+
+def _being_undone(tx: Runner, jobs: Iterable[Job]) -> set[UUID]:
+    """Return the workflows of *jobs* that live, and undo what was done."""
+    ids = {job.workflow for job in jobs if job.workflow is not None}
+    found = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(ids))] if ids else []
+    return {job.id for job in found if _is_undone(tx, job)}
 
 
 def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID, int]:

@@ -155,7 +155,7 @@ def _pass_on(tx: Runner, moved: Sequence[Settlement], *, awaited: bool) -> set[s
         return set()
     topics, decided = plant(tx, [job for one in related for job in one.spawn])
     ended = [one for one in related if one.state.final]
-    joined = Counter({one.workflow: len(one.spawn) for one in ended if one.workflow and one.spawn})
+    joined = Counter(job.workflow for one in ended for job in one.spawn if job.workflow is not None)
     now = [Ended(one.job_id, one.state, one.workflow) for one in ended if one.source is JobState.RUNNING]
     told = tell(tx, now, joined, awaited=awaited)
     decided += [*told.settlements, *share_fate(tx, [job for one in related for job in one.spawn])]

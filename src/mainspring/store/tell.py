@@ -91,6 +91,6 @@ def _count_children(tx: Runner, ended: Sequence[Ended]) -> tuple[Counter[UUID], 
     for parent, child, if_failed in found:
         if states[parent] is JobState.SUCCEEDED or if_failed is IfFailed.RUN:
             met[child] += 1
-        else:
+        elif child not in broken or parent < broken[child][0]:  # in whatever order the database names them
             broken[child] = parent, states[parent]
     return met, broken

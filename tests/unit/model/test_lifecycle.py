@@ -17,7 +17,7 @@ from mainspring.errors import IllegalMove
 from mainspring.model.failure import Failure
 from mainspring.model.fairness import TURN, Line
 from mainspring.model.fingerprint import fingerprint
-from mainspring.model.job import Job, JobState, Wish
+from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.lifecycle import (
     MAX_LOSSES,
     MOVES,
@@ -33,6 +33,7 @@ from mainspring.model.lifecycle import (
 )
 from mainspring.model.outcome import (
     Cancelled,
+    Expanded,
     Failed,
     Lost,
     Outcome,
@@ -40,6 +41,7 @@ from mainspring.model.outcome import (
     Returned,
     Snoozed,
     Succeeded,
+    Suspended,
     TimedOut,
 )
 from mainspring.model.retry import Retry
@@ -51,13 +53,14 @@ SECOND = timedelta(seconds=1)
 BOOM = Failure(type="ValueError", message="boom", traceback="Traceback …", fingerprint="a1")
 SLOW = Failure(type="TimeoutError", message="took too long", fingerprint="b2")
 RETRY = Retry(max_attempts=3, base="2s", cap="1h")
+MEMBERS = tuple(NewJob(id=UUID(int=n), task="part", payload="{}", workflow=UUID(int=1)) for n in (2, 3))
 FINAL = [state for state in JobState if state.final]
 WAITING = [state for state in JobState if not state.final and state is not RUNNING]
 
 
 def job(state: JobState = RUNNING, **changes: Any) -> Job:
     """Return a job that is in its second attempt, has been lost once and was claimed five times."""
-    unknown: dict[str, Any] = dict.fromkeys(Job.__struct_fields__) | {"holds": ()}
+    unknown: dict[str, Any] = dict.fromkeys(Job.__struct_fields__) | {"holds": (), "awaited": False}
     known = {"id": UUID(int=1), "task": "send", "state": state, "run_at": NOW, "attempt": 2, "losses": 1, "fence": 5}
     return Job(**unknown | known | changes)
 
@@ -82,12 +85,12 @@ def test_every_state_has_its_moves() -> None:
 @pytest.mark.parametrize(
     ("source", "states"),
     [
-        (BLOCKED, {SCHEDULED, READY, PAUSED, CANCELLED, EXPIRED}),
+        (BLOCKED, {SCHEDULED, READY, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED}),
         (SCHEDULED, {READY, PAUSED, CANCELLED, EXPIRED}),
-        (READY, {BLOCKED, SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
+        (READY, {SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
         (RUNNING, {BLOCKED, SCHEDULED, READY, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED}),
         (RETRYING, {READY, PAUSED, CANCELLED, EXPIRED}),
-        (PAUSED, {BLOCKED, SCHEDULED, READY, CANCELLED, EXPIRED}),
+        (PAUSED, {BLOCKED, SCHEDULED, READY, SUCCEEDED, FAILED, CANCELLED, EXPIRED}),
     ],
 )
 def test_an_unfinished_job_has_these_moves_and_no_others(source: JobState, states: set[JobState]) -> None:
@@ -100,7 +103,9 @@ def test_no_state_moves_to_itself() -> None:
 
 @pytest.mark.parametrize("state", FINAL)
 def test_a_final_state_leads_to_a_new_life_or_nowhere_but_a_failed_job_may_be_discarded(state: JobState) -> None:
-    assert MOVES[state] <= ({SCHEDULED, READY, CANCELLED} if state is FAILED else {SCHEDULED, READY})
+    new_life = {BLOCKED, SCHEDULED, READY}
+
+    assert MOVES[state] <= (new_life | {CANCELLED} if state is FAILED else new_life)
 
 
 def test_a_job_that_succeeded_stays_so() -> None:
@@ -130,9 +135,13 @@ def test_only_a_ready_job_starts_to_run() -> None:
     assert [state for state in JobState if RUNNING in MOVES[state]] == [READY]
 
 
-@pytest.mark.parametrize("state", [RETRYING, SUCCEEDED, FAILED])
-def test_only_a_running_job_succeeds_fails_or_is_retried(state: JobState) -> None:
-    assert [source for source in JobState if state in MOVES[source]] == [RUNNING]
+def test_only_a_running_job_is_retried() -> None:
+    assert [source for source in JobState if RETRYING in MOVES[source]] == [RUNNING]
+
+
+@pytest.mark.parametrize("state", [SUCCEEDED, FAILED])
+def test_a_job_succeeds_or_fails_that_runs_or_is_a_workflow_whose_members_did(state: JobState) -> None:
+    assert [source for source in JobState if state in MOVES[source]] == [BLOCKED, RUNNING, PAUSED]
 
 
 def test_the_table_can_not_be_changed() -> None:
@@ -166,6 +175,17 @@ SETTLED: list[tuple[Outcome, Settlement]] = [
     (TimedOut(SLOW), settled(state=RETRYING, outcome="timed_out", failure=SLOW, delay=4 * SECOND, worked=False)),
     (TimedOut(SLOW, retryable=False), settled(state=FAILED, outcome="timed_out", failure=SLOW)),
     (Snoozed(9 * SECOND), settled(state=SCHEDULED, outcome="snoozed", delay=9 * SECOND, attempt=1)),
+    (Suspended(9 * SECOND), settled(state=SCHEDULED, outcome="suspended", delay=9 * SECOND, attempt=1, started=True)),
+    (
+        Suspended(9 * SECOND, "paid"),
+        settled(state=BLOCKED, outcome="suspended", delay=9 * SECOND, attempt=1, signal="paid", started=True),
+    ),
+    (
+        Expanded(MEMBERS, "{}"),
+        settled(state=BLOCKED, outcome="expanded", spawn=MEMBERS, plan="{}", pending=2, started=True, worked=True),
+    ),
+    (Expanded((), "{}"), settled(state=SUCCEEDED, outcome="expanded", result="null", worked=True)),
+    (Expanded((), '{"gathers":true}'), settled(state=SUCCEEDED, outcome="expanded", result="[]", worked=True)),
     (Cancelled("wrong file"), settled(state=CANCELLED, outcome="cancelled", reason="wrong file")),
     (Cancelled(), settled(state=CANCELLED, outcome="cancelled")),
     (Paused("lunch"), settled(state=PAUSED, outcome="paused", reason="lunch", attempt=1)),
@@ -233,7 +253,9 @@ def test_a_retry_waits_as_its_policy_says(attempt: int, jitter: float, seconds: 
     assert settle(job(attempt=attempt), Failed(BOOM), RETRY, jitter).delay == seconds * SECOND
 
 
-@pytest.mark.parametrize("outcome", [Snoozed(SECOND), Paused(), Returned(), Lost("gone")])
+@pytest.mark.parametrize(
+    "outcome", [Snoozed(SECOND), Suspended(SECOND), Suspended(SECOND, "paid"), Paused(), Returned(), Lost("gone")]
+)
 @pytest.mark.parametrize("attempt", [1, 2, 3])
 def test_what_is_not_the_handlers_fault_costs_no_attempt(outcome: Outcome, attempt: int) -> None:
     assert settle(job(attempt=attempt, losses=0), outcome, RETRY).attempt == attempt - 1
@@ -327,7 +349,7 @@ def lived(outcomes: list[Outcome], retry: Retry) -> list[Job]:
         running = claimed(life[-1])
         made = settle(running, outcome, retry)
         life.append(msgspec.structs.replace(running, state=made.state, attempt=made.attempt, losses=made.losses))
-        if made.state.final:
+        if made.state.final or isinstance(outcome, Expanded):  # a workflow does not run again: its members do
             break
     return life[1:]
 
@@ -348,7 +370,7 @@ def test_the_attempt_counts_the_failures_and_the_losses_count_the_deaths(
 
     happened = outcomes[: len(life)]
     deaths = sum(isinstance(outcome, Lost) for outcome in happened)
-    failures = sum(isinstance(outcome, Failed | TimedOut) for outcome in happened)
+    failures = sum(isinstance(outcome, Failed | TimedOut | Expanded) for outcome in happened)
     assert life == [] or life[-1].losses == deaths
     assert life == [] or life[-1].state.final or life[-1].attempt == failures
 
@@ -372,7 +394,9 @@ def test_losses_in_between_do_not_use_up_retries() -> None:
     assert [moment.state for moment in life] == [READY, RETRYING, READY, RETRYING, SUCCEEDED]
 
 
-@pytest.mark.parametrize("outcome", [Snoozed(SECOND), Paused(), Returned()])
+@pytest.mark.parametrize(
+    "outcome", [Snoozed(SECOND), Suspended(SECOND), Suspended(SECOND, "paid"), Paused(), Returned()]
+)
 def test_a_job_may_be_put_off_for_ever(outcome: Outcome) -> None:
     life = lived([outcome] * 200, Retry(max_attempts=1))
 

@@ -174,7 +174,7 @@ DECLARE
     estimate real;
     dropped  bigint;
     refiled  bigint;
-    day      timestamptz;
+    cut      timestamptz := first AT TIME ZONE 'UTC';
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('mainspring.drop_day'));
     SELECT relname, reltuples INTO child, estimate
@@ -186,26 +186,24 @@ BEGIN
     IF child IS NULL THEN
         RETURN NULL;
     END IF;
-    IF estimate < 1000000 THEN
-        EXECUTE format('SELECT count(*) FROM mainspring.%I', child) INTO dropped;
-    END IF;
     -- A member of a workflow that stays is filed with it, or, while that has not ended, under the first day that stays.
-    -- Then its own members, if it has any, belong to one that stays.
-    day := to_date(right(child, 8), 'YYYYMMDD') AT TIME ZONE 'UTC';
+    -- Then its own members, if it has any, belong to one that stays. All days that go are looked at, not this one alone:
+    -- whether a workflow of one of them stays may be for another workflow to say, of which it is a member.
     WHILE parent = 'jobs_done' AND refiled IS DISTINCT FROM 0 LOOP
         PERFORM mainspring.open_days(first, 1);
         UPDATE mainspring.jobs_done AS done
-        SET filed_at = greatest(first AT TIME ZONE 'UTC', root.filed_at)
+        SET filed_at = greatest(cut, root.filed_at)
         FROM (
             SELECT id, NULL AS filed_at FROM mainspring.jobs
             UNION ALL
-            SELECT id, filed_at FROM mainspring.jobs_done WHERE filed_at < day OR filed_at >= day + interval '1 day'
+            SELECT id, filed_at FROM mainspring.jobs_done WHERE filed_at >= cut
         ) AS root
-        WHERE done.filed_at >= day AND done.filed_at < day + interval '1 day'
-          AND done.workflow IS NOT NULL AND root.id = done.workflow;
+        WHERE done.filed_at < cut AND done.workflow IS NOT NULL AND root.id = done.workflow;
         GET DIAGNOSTICS refiled = ROW_COUNT;
-        dropped := dropped - refiled;
     END LOOP;
+    IF estimate < 1000000 THEN
+        EXECUTE format('SELECT count(*) FROM mainspring.%I', child) INTO dropped;
+    END IF;
     -- Dropping locks the parent; rather give up soon, and be called again, than queue all settles behind us.
     PERFORM set_config('lock_timeout', '200ms', true);
     EXECUTE format('DROP TABLE mainspring.%I', child);

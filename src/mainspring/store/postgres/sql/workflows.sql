@@ -35,6 +35,12 @@ WHERE parent = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:parents AS 
   AND if_failed <> :except
 RETURNING parent, child, if_failed;
 
+-- What is left of the former life of a child that is about to be linked anew.
+-- name: cut
+DELETE FROM mainspring.edges AS edge
+USING jsonb_array_elements(CAST(:edges AS jsonb)) AS given (fields)
+WHERE edge.parent = CAST(fields ->> 0 AS uuid) AND edge.child = CAST(fields ->> 1 AS uuid);
+
 -- In the order of ids, as everybody locks who sets others free; so no two of them wait for each other in a circle.
 -- name: count_down
 WITH given AS MATERIALIZED (
@@ -75,10 +81,12 @@ WHERE ctid = ANY (ARRAY(
 ))
 RETURNING job_id;
 
+-- What has not been done yet about jobs that live again is not to be done any more.
 -- name: drop_follow_ups
 DELETE FROM mainspring.follow_ups
-WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))) AND what = :what
-RETURNING job_id;
+WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
+  AND what IN ('link', 'tell')
+RETURNING job_id, what;
 
 -- name: unfinished_members
 SELECT workflow, id

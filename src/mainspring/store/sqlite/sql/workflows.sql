@@ -25,6 +25,11 @@ DELETE FROM mainspring_edges
 WHERE parent IN (SELECT value FROM json_each(:parents)) AND if_failed <> :except
 RETURNING parent, child, if_failed;
 
+-- What is left of the former life of a child that is about to be linked anew.
+-- name: cut
+DELETE FROM mainspring_edges
+WHERE (parent, child) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:edges));
+
 -- name: count_down
 UPDATE mainspring_jobs
 SET pending = max(pending - given.ended, 0)
@@ -48,10 +53,11 @@ DELETE FROM mainspring_follow_ups
 WHERE (job_id, what) IN (SELECT job_id, what FROM mainspring_follow_ups WHERE what = :what LIMIT :limit)
 RETURNING job_id;
 
+-- What has not been done yet about jobs that live again is not to be done any more.
 -- name: drop_follow_ups
 DELETE FROM mainspring_follow_ups
-WHERE job_id IN (SELECT value FROM json_each(:ids)) AND what = :what
-RETURNING job_id;
+WHERE job_id IN (SELECT value FROM json_each(:ids)) AND what IN ('link', 'tell')
+RETURNING job_id, what;
 
 -- name: unfinished_members
 SELECT workflow, id
