@@ -27,9 +27,7 @@ from mainspring.testing import SettableClock
 BLOCKED = JobState.BLOCKED
 DUE_LATER = (JobState.SCHEDULED, JobState.RETRYING)
 
-Outlook = tuple[
-    dict[UUID, int], dict[tuple[UUID, UUID], IfFailed], dict[UUID, tuple[UUID, JobState | None]]
-]
+Outlook = tuple[dict[UUID, int], dict[tuple[UUID, UUID], IfFailed], dict[UUID, tuple[UUID, JobState | None]]]
 """By the ids of children, for how many parents they wait; by which edges; and which won't run, and why."""
 
 
@@ -133,7 +131,7 @@ class ReferenceStore:
     def replay(self, ids: Collection[UUID], reason: str) -> None:
         """Let dead jobs live again, unless a key or a parent that has ended badly is in the way."""
         chosen: dict[UUID, Job] = {}
-        keys: set[str] = set()
+        keys: set[str | None] = set()
         for job_id in sorted(ids):
             job = self.jobs.get(job_id)
             if job is None or lifecycle.replay(job) is None or self._holder(job.key) or job.key in keys:
@@ -167,7 +165,7 @@ class ReferenceStore:
         self._tell([self.jobs[job_id] for job_id in told if job_id in self.jobs])
 
     def promote(self) -> int:
-        waiting = [job for job in self.jobs.values() if job.state in DUE_LATER or job.signal and job.state is BLOCKED]
+        waiting = [job for job in self.jobs.values() if job.state in DUE_LATER or (job.signal and job.state is BLOCKED)]
         due = [job for job in waiting if job.run_at <= self._clock.now()]
         for job in due:
             self._put(job, state=JobState.READY, signal=None)
@@ -232,7 +230,7 @@ class ReferenceStore:
                     self._put(job, awaited=True)
                 elif edge.parent not in together and (job is None or job.state is not JobState.SUCCEEDED):
                     if job is None or edge.if_failed is IfFailed.CANCEL:
-                        broken[child] = edge.parent, job and job.state
+                        broken[child] = edge.parent, None if job is None else job.state
                     if job is None or edge.if_failed is not IfFailed.WAIT:
                         continue
                 elif edge.parent not in together:

@@ -10,8 +10,8 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from mainspring.clock import SystemClock, microseconds, random_bits
-from mainspring.model.ids import IdSource
 from mainspring.model.failure import Failure
+from mainspring.model.ids import IdSource
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.lifecycle import settle
 from mainspring.model.links import Edge, IfFailed

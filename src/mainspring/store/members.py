@@ -69,7 +69,7 @@ def unfinished(tx: Runner, workflows: Sequence[UUID]) -> list[UUID]:
 
 
 def lock_running(tx: Runner, workflows: Collection[UUID]) -> None:
-    """Lock the members of *workflows*, and theirs, that run: whoever settles one has it, and then wants its workflow."""
+    """Lock the members of *workflows*, and theirs, that run: who settles one has it, and then wants its workflow."""
     running: list[UUID] = []
     while workflows:
         found = tx.run("unfinished_members", workflows=rows.ids(workflows))

@@ -182,9 +182,7 @@ SETTLED: list[tuple[Outcome, Settlement]] = [
     ),
     (
         Expanded(MEMBERS, "{}"),
-        settled(
-            state=BLOCKED, outcome="expanded", spawn=MEMBERS, plan="{}", pending=2, started=True, worked=True
-        ),
+        settled(state=BLOCKED, outcome="expanded", spawn=MEMBERS, plan="{}", pending=2, started=True, worked=True),
     ),
     (Expanded((), "{}"), settled(state=SUCCEEDED, outcome="expanded", result="null", worked=True)),
     (Expanded((), '{"gathers":true}'), settled(state=SUCCEEDED, outcome="expanded", result="[]", worked=True)),
