@@ -13,7 +13,7 @@ from mainspring.errors import KeyTaken, StoreError
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.lifecycle import settle
 from mainspring.model.links import IfFailed
-from mainspring.model.outcome import Cancelled, Expanded, Failed, Succeeded
+from mainspring.model.outcome import Cancelled, Expanded, Failed, Outcome, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Overlap
 from mainspring.model.workflow import NewWorkflow, Plan, Undo, encode_plan
@@ -45,6 +45,7 @@ BLOCKED, READY, RUNNING, PAUSED = JobState.BLOCKED, JobState.READY, JobState.RUN
 SUCCEEDED, FAILED, CANCELLED = JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED
 MAP = Plan(gathers=True, begun=True)
 HOUR = timedelta(hours=1)
+ENDS: tuple[Outcome, ...] = (SUCCESS, SUCCESS, FAILURE)
 
 
 def enqueued(store: SqlStore, *members: NewJob, **plan: Any) -> tuple[NewJob, ...]:
@@ -615,7 +616,7 @@ def test_a_workflow_that_was_undone_is_not_replayed_and_nor_are_its_members(stor
 
 def test_a_member_is_not_replayed_while_its_workflow_is_being_undone(store: SqlStore) -> None:
     root, members, _ = saga(store)
-    for member, outcome in zip(members, (SUCCESS, SUCCESS, FAILURE), strict=True):
+    for member, outcome in zip(members, ENDS, strict=True):
         end(store, member, outcome)
     settle_to_the_end(store)
     assert undone(store, root) == [("undo_1", READY), ("undo_0", BLOCKED)]
@@ -668,7 +669,7 @@ def test_a_replayed_member_brings_back_its_workflows_and_what_was_cancelled_afte
     inner = new_job()
     root, inner, last = enqueued(store, inner, child_of(inner))
     (job,) = held(store, inner)
-    good, bad = expand(store, job)
+    _, bad = expand(store, job)
     work_off(store, {bad.id: FAILURE})
     assert states(store, root, inner, last) == [FAILED, FAILED, CANCELLED]
 
@@ -779,7 +780,7 @@ def test_members_are_kept_for_as_long_as_their_workflow_is(store: SqlStore, cloc
 
 
 def test_a_workflow_goes_with_its_members_that_ended_on_the_same_day(store: SqlStore, clock: SettableClock) -> None:
-    root, *members = enqueued(store, *new_jobs(3))
+    enqueued(store, *new_jobs(3))
     work_off(store)
     clock.advance("4d")
 
@@ -789,7 +790,7 @@ def test_a_workflow_goes_with_its_members_that_ended_on_the_same_day(store: SqlS
 
 
 def test_a_workflow_that_is_old_goes_with_its_members_that_are_older(store: SqlStore, clock: SettableClock) -> None:
-    root, early, late = enqueued(store, new_job(), new_job(delay=timedelta(days=1)))
+    _, early, _ = enqueued(store, new_job(), new_job(delay=timedelta(days=1)))
     end(store, early)
     clock.advance("1d")
     work_off(store)
@@ -868,7 +869,7 @@ def test_a_cancel_is_not_lost_by_a_crash_on_the_way_down(url: str, store: SqlSto
 
 def test_an_undo_is_not_begun_twice_by_a_crash_halfway(url: str, store: SqlStore) -> None:
     root, members, _ = saga(store)
-    for member, outcome in zip(members, (SUCCESS, SUCCESS, FAILURE), strict=True):
+    for member, outcome in zip(members, ENDS, strict=True):
         end(store, member, outcome)
 
     with refusing(url, "INSERT", "edges"), pytest.raises(StoreError, match="refused"):

@@ -30,7 +30,16 @@ from mainspring.store.postgres.connections import DeadlineConnection
 from mainspring.store.postgres.database import _CONNECTIONS, PostgresDatabase
 from mainspring.store.protocol import LetterFilter
 from mainspring.store.sql import SqlStore
-from tests.support.factories import claimed_job, new_job, new_jobs, opened_session, stored
+from tests.support.factories import (
+    child_of,
+    claimed_job,
+    new_job,
+    new_jobs,
+    new_workflow,
+    opened_session,
+    stored,
+    work_off,
+)
 from tests.support.postgres import PostgresServer, database, url_in
 from tests.support.proxy import FaultyProxy, TransactionPooler
 from tests.support.waiting import at_work, until
@@ -655,3 +664,119 @@ def test_behind_a_pooler_a_caller_enqueues_in_his_own_transaction(
         conn.commit()
 
     assert pooled.counts() == {"default": {JobState.READY: 1}}
+
+
+# --- families ------------------------------------------------------------------------------------------------
+
+
+def test_an_enqueue_with_parents_whose_reply_is_lost_waits_for_each_parent_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    parents = [claimed_job(local), claimed_job(local)]
+    child = child_of(*parents)
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.enqueue([child]) == [child.id]
+    assert stored(local, child.id).pending == 2
+    for state, parent in zip((JobState.BLOCKED, JobState.READY), parents, strict=True):
+        local.settle([settle(parent, Succeeded("1"))])
+        assert stored(local, child.id).state is state
+
+
+def test_a_parent_that_ends_between_a_lost_reply_and_the_next_try_has_set_its_child_free(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    parents = [claimed_job(local), claimed_job(local)]
+    child = child_of(*parents)
+    proxy.lose_reply_to(b"COMMIT\0")
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def end_then_connect() -> object:
+        local.settle([settle(parents[0], Succeeded("1"))])
+        return connect()
+
+    remote._db._connections._open = end_then_connect  # type: ignore[attr-defined]
+
+    assert remote.enqueue([child]) == [child.id]
+
+    assert (stored(local, child.id).state, stored(local, child.id).pending) == (JobState.BLOCKED, 1)
+    local.settle([settle(parents[1], Succeeded("1"))])
+    assert stored(local, child.id).state is JobState.READY
+
+
+def test_a_settle_of_a_parent_whose_reply_is_lost_counts_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    one, other = claimed_job(remote), claimed_job(remote)
+    child = child_of(one, other)
+    local.enqueue([child])
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.settle([settle(one, Succeeded("1"))]) == {one.id}
+
+    assert (stored(local, child.id).state, stored(local, child.id).pending) == (JobState.BLOCKED, 1)
+    local.settle([settle(other, Succeeded("1"))])
+    assert stored(local, child.id).state is JobState.READY
+
+
+def test_a_settle_that_adds_members_whose_reply_is_lost_adds_them_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    new = new_workflow(new_job())
+    local.enqueue_workflow(new)
+    (job,) = remote.claim(opened_session(remote), "default", 1)
+    added = new_job(workflow=new.job.id)
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.settle([settle(job, Succeeded("1", added=(added,)))]) == {job.id}
+
+    assert stored(local, new.job.id).pending == 1
+    assert work_off(local) == [added.id]
+    assert stored(local, new.job.id).state is JobState.SUCCEEDED
+
+
+def test_a_workflow_whose_reply_is_lost_is_stored_once_with_its_members(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    first = new_job()
+    new = new_workflow(first, child_of(first, key="k"))
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.enqueue_workflow(new) == new.job.id
+
+    assert stored(local, new.job.id).pending == 2
+    assert work_off(local) == [job.id for job in new.members]
+    assert stored(local, new.job.id).state is JobState.SUCCEEDED
+
+
+def test_a_workflow_whose_reply_is_lost_and_that_has_run_since_is_not_stored_again(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    new = new_workflow(new_job(key="k"), key="w")
+    proxy.lose_reply_to(b"COMMIT\0")
+    connect = remote._db._connections._open  # type: ignore[attr-defined]
+
+    def work_then_connect() -> object:
+        work_off(local)
+        return connect()
+
+    remote._db._connections._open = work_then_connect  # type: ignore[attr-defined]
+
+    assert remote.enqueue_workflow(new) == new.job.id
+
+    assert stored(local, new.job.id).state is JobState.SUCCEEDED
+    assert local.counts() == {}
+
+
+def test_a_replay_whose_reply_is_lost_counts_a_member_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    new = new_workflow(new_job(), new_job(queue="other"))
+    local.enqueue_workflow(new)
+    bad = new.members[0]
+    work_off(local, {bad.id: Failed(Failure(type="E", message="e"), retryable=False)})
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.replay([bad.id]) == {bad.id: JobState.READY}
+
+    assert stored(local, new.job.id).pending == 2

@@ -131,7 +131,7 @@ class ReferenceStore:
     def replay(self, ids: Collection[UUID], reason: str) -> None:
         """Let dead jobs live again, unless a key or a parent that has ended badly is in the way."""
         chosen: dict[UUID, Job] = {}
-        keys: set[str] = set()
+        keys: set[str | None] = set()
         for job_id in sorted(ids):
             job = self.jobs.get(job_id)
             if job is None or lifecycle.replay(job) is None or self._holder(job.key) or job.key in keys:
@@ -230,7 +230,7 @@ class ReferenceStore:
                     self._put(job, awaited=True)
                 elif edge.parent not in together and (job is None or job.state is not JobState.SUCCEEDED):
                     if job is None or edge.if_failed is IfFailed.CANCEL:
-                        broken[child] = edge.parent, job and job.state
+                        broken[child] = edge.parent, None if job is None else job.state
                     if job is None or edge.if_failed is not IfFailed.WAIT:
                         continue
                 elif edge.parent not in together:

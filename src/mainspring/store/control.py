@@ -13,7 +13,7 @@ from mainspring.model.workflow import has_begun
 from mainspring.store import rows
 from mainspring.store.database import DUE, RELEASE, WISH, Database, Row, Runner
 from mainspring.store.follow import follow_to_the_end
-from mainspring.store.members import unfinished
+from mainspring.store.members import lock_running, unfinished
 from mainspring.store.revive import revive
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
@@ -58,6 +58,7 @@ def decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[s
     """Write in the transaction *tx* what *decide* says of each job that is alive; return the topics to wake."""
     answers: list[Settlement | Asked | None] = []
     begun: list[UUID] = []
+    lock_running(tx, ids)
     while ids:
         found = [(to_job(tuple(row)), now) for now, *row in tx.run("lock_live", ids=rows.ids(ids))]
         answers += [decide(job, now) for job, now in found]

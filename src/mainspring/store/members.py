@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from uuid import UUID
 
@@ -65,7 +65,18 @@ def share_fate(tx: Runner, jobs: Sequence[NewJob]) -> list[Settlement]:
 
 def unfinished(tx: Runner, workflows: Sequence[UUID]) -> list[UUID]:
     """Return the members of *workflows* that have not ended."""
-    return [job_id for _, job_id in tx.run("unfinished_members", workflows=rows.ids(workflows))]
+    return [job_id for _, job_id, _ in tx.run("unfinished_members", workflows=rows.ids(workflows))]
+
+
+def lock_running(tx: Runner, workflows: Collection[UUID]) -> None:
+    """Lock the members of *workflows*, and theirs, that run: who settles one has it, and then wants its workflow."""
+    running: list[UUID] = []
+    while workflows:
+        found = tx.run("unfinished_members", workflows=rows.ids(workflows))
+        running += [job_id for _, job_id, state in found if state is JobState.RUNNING]
+        workflows = [job_id for _, job_id, state in found if state in (JobState.BLOCKED, JobState.PAUSED)]
+    if running:
+        tx.run("lock_live", ids=rows.ids(running))
 
 
 def _follow(job: Job, workflow: Job) -> Settlement | Asked | None:

@@ -170,7 +170,7 @@ def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID,
     workflows = [job.id for job in revived if has_begun(job)]
     members: Counter[UUID | None] = Counter(job.workflow for job in revived)
     if workflows:
-        members.update(workflow for workflow, _ in tx.run("unfinished_members", workflows=rows.ids(workflows)))
+        members.update(workflow for workflow, _, _ in tx.run("unfinished_members", workflows=rows.ids(workflows)))
     return {**outlook.waiting, **{workflow: members[workflow] for workflow in workflows}}
 
 

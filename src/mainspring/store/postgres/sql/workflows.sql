@@ -89,7 +89,7 @@ WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json
 RETURNING job_id, what;
 
 -- name: unfinished_members
-SELECT workflow, id
+SELECT workflow, id, state
 FROM mainspring.jobs
 WHERE workflow = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:workflows AS json)) AS uuid)));
 

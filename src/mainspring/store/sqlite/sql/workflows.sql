@@ -60,7 +60,7 @@ WHERE job_id IN (SELECT value FROM json_each(:ids)) AND what IN ('link', 'tell')
 RETURNING job_id, what;
 
 -- name: unfinished_members
-SELECT workflow, id
+SELECT workflow, id, state
 FROM mainspring_jobs
 WHERE workflow IN (SELECT value FROM json_each(:workflows));
 
