@@ -175,10 +175,13 @@ SETTLED: list[tuple[Outcome, Settlement]] = [
     (TimedOut(SLOW), settled(state=RETRYING, outcome="timed_out", failure=SLOW, delay=4 * SECOND, worked=False)),
     (TimedOut(SLOW, retryable=False), settled(state=FAILED, outcome="timed_out", failure=SLOW)),
     (Snoozed(9 * SECOND), settled(state=SCHEDULED, outcome="snoozed", delay=9 * SECOND, attempt=1)),
-    (Suspended(9 * SECOND), settled(state=SCHEDULED, outcome="suspended", delay=9 * SECOND, attempt=1, started=True)),
+    (
+        Suspended(9 * SECOND),
+        settled(state=SCHEDULED, outcome="suspended", delay=9 * SECOND, attempt=1, losses=0, started=True),
+    ),
     (
         Suspended(9 * SECOND, "paid"),
-        settled(state=BLOCKED, outcome="suspended", delay=9 * SECOND, attempt=1, signal="paid", started=True),
+        settled(state=BLOCKED, outcome="suspended", delay=9 * SECOND, attempt=1, losses=0, signal="paid", started=True),
     ),
     (
         Expanded(MEMBERS, "{}"),
@@ -266,9 +269,13 @@ def test_what_the_handler_did_costs_an_attempt(outcome: Outcome) -> None:
     assert settle(job(), outcome, RETRY).attempt == 2
 
 
-@pytest.mark.parametrize("outcome", [outcome for outcome in OUTCOMES if not isinstance(outcome, Lost)])
+@pytest.mark.parametrize("outcome", [outcome for outcome in OUTCOMES if not isinstance(outcome, Lost | Suspended)])
 def test_only_the_death_of_a_worker_counts_as_a_loss(outcome: Outcome) -> None:
     assert settle(job(losses=2), outcome, RETRY).losses == 2
+
+
+def test_a_job_that_sleeps_has_left_behind_what_its_workers_died_of() -> None:
+    assert settle(job(losses=2), Suspended(SECOND)).losses == 0
 
 
 @pytest.mark.parametrize(("losses", "state"), [(0, READY), (1, READY), (2, FAILED), (3, FAILED)])
