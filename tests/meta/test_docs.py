@@ -22,7 +22,7 @@ def test_the_examples_in_the_readme_run(tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
         told.append((done.returncode, done.stdout, done.stderr))
 
-    assert told == [(0, "sent to 42 in de\n", ""), (0, "done\n", "")]
+    assert told == [(0, "sent to 42 in de\n", ""), (0, "14\ncharged 7\nfine\n", ""), (0, "done\n", "")]
 
 
 def test_the_drawn_states_and_moves_are_those_of_the_lifecycle() -> None:
