@@ -9,10 +9,10 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from mainspring.errors import KeyTaken, StoreError
+from mainspring.errors import InvalidValue, KeyTaken, StoreError
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.lifecycle import settle
-from mainspring.model.links import IfFailed
+from mainspring.model.links import Edge, IfFailed
 from mainspring.model.outcome import Cancelled, Expanded, Failed, Outcome, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Overlap
@@ -168,6 +168,16 @@ def test_a_workflow_with_an_idempotency_key_has_its_members_once(store: SqlStore
 
     assert work_off(store) == [first.members[0].id]
     assert state_of(store, first.job) is SUCCEEDED
+
+
+def test_a_workflow_without_members_or_with_parents_of_its_own_is_an_error() -> None:
+    """Nobody would ever end the one, and the other's members would not wait."""
+    with pytest.raises(InvalidValue, match="to have members"):
+        new_workflow()
+    parent = new_job()
+    new = new_workflow(new_job())
+    with pytest.raises(InvalidValue, match="parents of a workflow"):
+        NewWorkflow(msgspec.structs.replace(new.job, parents=(Edge(parent.id),)), new.members)
 
 
 def test_a_job_may_wait_for_a_whole_workflow(store: SqlStore) -> None:

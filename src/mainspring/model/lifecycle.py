@@ -280,7 +280,8 @@ def disown(job: Job, parent: UUID, ended: JobState | None) -> Settlement:
 
 def finish(job: Job, tally: Tally) -> Settlement | None:
     """Return how the workflow *job* ends, all of whose members have; None if a person holds it."""
-    if job.pending or not (job.state is BLOCKED or job.wish is Wish.CANCEL):
+    cancelled = job.state is PAUSED and job.wish is Wish.CANCEL
+    if job.pending or not (job.state is BLOCKED or cancelled):
         return None
     failure = tally.failure
     if failure is not None:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from mainspring.errors import InvalidValue
 from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.text import counted
@@ -39,6 +40,13 @@ class NewWorkflow(msgspec.Struct, frozen=True):
 
     job: NewJob
     members: tuple[NewJob, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise InvalidValue("expected a workflow to have members, got none")
+        if self.job.parents:
+            # Nobody would wait for them: its members begin as they are stored.
+            raise InvalidValue("expected the parents of a workflow to be those of its first members, got its own")
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from mainspring.model.lifecycle import (
     cancel,
     discard,
     expire,
+    finish,
     pause,
     replay,
     resume,
@@ -45,6 +46,7 @@ from mainspring.model.outcome import (
     TimedOut,
 )
 from mainspring.model.retry import Retry
+from mainspring.model.workflow import Tally
 
 BLOCKED, SCHEDULED, READY, RUNNING, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED, EXPIRED = JobState
 
@@ -578,3 +580,45 @@ def test_one_that_does_not_stand_in_line_leaves_none(state: JobState) -> None:
 
     assert isinstance(answer, Settlement)
     assert answer.leaves is None
+
+
+# --- workflows
+
+
+BEGUN = '{"begun":true}'
+
+
+@pytest.mark.parametrize(
+    ("counts", "wish", "state"),
+    [
+        ({SUCCEEDED: 2}, None, SUCCEEDED),
+        ({SUCCEEDED: 1, FAILED: 1}, None, FAILED),
+        ({EXPIRED: 1}, None, FAILED),
+        ({SUCCEEDED: 1, CANCELLED: 1}, None, CANCELLED),
+        ({CANCELLED: 1, FAILED: 1}, Wish.CANCEL, FAILED),
+        ({SUCCEEDED: 1}, Wish.CANCEL, CANCELLED),
+    ],
+)
+def test_a_workflow_ends_as_its_members_did(counts: dict[JobState, int], wish: Wish | None, state: JobState) -> None:
+    made = finish(job(BLOCKED, plan=BEGUN, wish=wish, pending=0), Tally(counts=counts))
+
+    assert made is not None
+    assert made.state is state
+
+
+@pytest.mark.parametrize("wish", [None, *Wish])
+def test_a_workflow_with_members_that_live_or_one_that_runs_still_does_not_end(wish: Wish | None) -> None:
+    """One that runs has not become a workflow yet, or should not have been claimed: its worker settles it."""
+    done = Tally(counts={SUCCEEDED: 1})
+
+    assert finish(job(BLOCKED, plan=BEGUN, wish=wish, pending=1), done) is None
+    assert finish(job(RUNNING, plan=BEGUN, wish=wish, pending=0), done) is None
+
+
+def test_a_workflow_that_is_held_ends_only_to_be_cancelled() -> None:
+    done = Tally(counts={SUCCEEDED: 1})
+    to_be_cancelled = finish(job(PAUSED, plan=BEGUN, pending=0, wish=Wish.CANCEL), done)
+
+    assert finish(job(PAUSED, plan=BEGUN, pending=0), done) is None
+    assert to_be_cancelled is not None
+    assert to_be_cancelled.state is CANCELLED
