@@ -146,15 +146,17 @@ def _prune_edges(db: Database, made_before: UUID) -> None:
     """Remove edges that nobody will look for, and end what waits for a parent that is not there any more."""
     _prune(db, "prune_edges", before=made_before)
     while orphans := [child for (child,) in db.read("orphans", before=made_before, limit=PRUNE_BATCH)]:
-        if not db.transact(partial(_end_orphans, children=orphans)):
+        ended, topics = db.transact(partial(_end_orphans, children=orphans))
+        db.wake(topics)
+        if not ended:
             return
 
 
-def _end_orphans(tx: Runner, children: Sequence[UUID]) -> int:
+def _end_orphans(tx: Runner, children: Sequence[UUID]) -> tuple[int, set[str]]:
     jobs = [to_job(row) for row in tx.run("get", ids=rows.ids(children))]
     outlook, _ = look_at(tx, {job.id: job.beginnings.parents for job in jobs if not job.state.final})
-    settled, _ = apply(tx, disown(tx, outlook.broken))
-    return len(settled)
+    settled, topics = apply(tx, disown(tx, outlook.broken))
+    return len(settled), topics
 
 
 def _prune_orphans(db: Database, query: str, made_before: UUID) -> None:
