@@ -67,7 +67,7 @@ def _add_workflow_tasks(app: Mainspring, seen: list[float]) -> Callable[[], int]
 
     @app.task
     def hop() -> None:
-        seen.extend((time.monotonic(), time.monotonic()))  # as it begins, and as it ends
+        seen.extend((time.time(), time.monotonic(), time.monotonic()))  # as it begins, on both clocks, and as it ends
 
     @app.task
     def numbers(count: int) -> list[int]:
