@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import random
+import sys
 import tempfile
 import threading
 import time
@@ -51,6 +52,9 @@ class Seen(NamedTuple):
     state: str
     fence: int
     losses: int
+
+
+_UNFINISHED = Seen("unfinished", 0, 0)
 
 
 class Figures(NamedTuple):
@@ -154,35 +158,46 @@ class Ledger:
 
 def judge(planned: Sequence[Planned], ledger: Ledger, seen: Mapping[int, Seen]) -> Iterator[tuple[str, str]]:
     """Yield what must not have happened in a run: what it is called, and an instance of it."""
-    quarantined = {node for node, one in seen.items() if one.state == "failed" and one.losses >= MAX_LOSSES}
-    expected = outcomes(planned, quarantined)
+    expected = outcomes(planned, {node for node, one in seen.items() if _is_quarantined(one)})
     ended: list[int] = []  # by node: the place before which it can't have ended
     for node, (_, parents) in enumerate(planned):
-        state, fence, _ = seen.get(node, Seen("unfinished", 0, 0))
-        begins = ledger.begins[node]
-        if state != expected[node]:
-            yield "state", f"node {node} is {state}, not {expected[node]}"
+        one, begins = seen.get(node, _UNFINISHED), ledger.begins[node]
+        causes = [ended[by] for by, policy in parents.items() if policy == "cancel" and expected[by] != "succeeded"]
+        end = _end(one, node, ledger, causes)
+        ended.append(0 if end is None else end)
+        if one.state != expected[node]:
+            yield "state", f"node {node} is {one.state}, not {expected[node]}"
+        if end is None:
+            yield "recorded without having ended", f"node {node} is {one.state} under fence {one.fence}"
         if len({fence for _, fence in begins}) < len(begins):
             yield "fence used twice", f"node {node}: {begins}"
-        if state == "cancelled":
-            if begins:
-                yield "ran though a parent ended badly", f"node {node}: {begins}"
-            bad = [ended[one] for one, policy in parents.items() if policy == "cancel" and expected[one] != "succeeded"]
-            ended.append(min(bad, default=0))
-        elif node in quarantined:
-            ended.append(max((place for place, _ in begins), default=0))
-        else:
-            line = ledger.ends.get(("end" if state == "succeeded" else "fail", node, fence))
-            if line is None:
-                yield "recorded without having ended", f"node {node} is {state} under fence {fence}"
-            ended.append(line or 0)
+        if begins and one.state == "cancelled":
+            yield "ran though a parent ended badly", f"node {node}: {begins}"
         first = ledger.first(node)
         early = [parent for parent in parents if first is not None and ended[parent] >= first]
         if early:
-            yield "began before a parent had ended", f"node {node} in line {first}, parents in {early}"
-        results = ",".join(str(one) if expected[one] == "succeeded" else "-" for one in parents) or "."
+            yield "began before a parent had ended", f"node {node} in line {first}, parents {early}"
+        results = ",".join(str(by) if expected[by] == "succeeded" else "-" for by in parents) or "."
         if ledger.got[node] - {results}:
             yield "got other results", f"node {node}: {ledger.got[node]}, not {results}"
+
+
+def _end(one: Seen, node: int, ledger: Ledger, causes: Sequence[int]) -> int | None:
+    """Return the place in the ledger before which a node can't have ended; None if its own end should be there.
+
+    One that was cancelled has not ended before the first of the *causes*, which are the ends of its parents.
+    """
+    if one.state == _UNFINISHED.state:
+        return sys.maxsize
+    if one.state == "cancelled":
+        return min(causes, default=0)
+    if _is_quarantined(one):
+        return max((place for place, _ in ledger.begins[node]), default=0)
+    return ledger.ends.get(("end" if one.state == "succeeded" else "fail", node, one.fence))
+
+
+def _is_quarantined(one: Seen) -> bool:
+    return one.state == "failed" and one.losses >= MAX_LOSSES
 
 
 def late(ledger: Ledger, seen: Mapping[int, Seen]) -> int:
@@ -331,12 +346,12 @@ def _account(
         for what, instance in judge(planned, ledger, seen):
             wrong[what].append(f"run {run}, {instance}")
         failed = any(one.state == "failed" for one in seen.values())
-        state = ends[workflow].state if workflow in ends else "unfinished"
+        state = ends[workflow].state if workflow in ends else _UNFINISHED.state
         if state != ("failed" if failed else "succeeded"):
             wrong["state of the workflow"].append(f"run {run} is {state}")
         states.update(one.state for one in seen.values())
         workflows[state] += 1
-        quarantined += sum(one.state == "failed" and one.losses >= MAX_LOSSES for one in seen.values())
+        quarantined += sum(map(_is_quarantined, seen.values()))
         late_ones += late(ledger, seen)
         begun += sum(len(begins) for begins in ledger.begins.values())
     recorded = sum(number for state, number in states.items() if state != "cancelled")
