@@ -28,10 +28,11 @@ format: $(INSTALLED)  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(INSTALLED)  ## Measure the store and the worker beside bare SQL, and schedules, on both databases
+bench: $(INSTALLED)  ## Measure the store and the worker beside bare SQL, schedules, and workflows, on both databases
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.worker
 	$(BIN)/python -m benchmarks.schedules
+	$(BIN)/python -m benchmarks.workflows
 
 mutants: $(INSTALLED)  ## Break the code on purpose and see that a test notices
 	$(BIN)/python -m tests.mutants

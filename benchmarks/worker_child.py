@@ -57,7 +57,33 @@ def make_app(url: str) -> tuple[Mainspring, Callable[[], int], list[float]]:
     def due(when: float) -> None:
         latencies.append(time.time() - when)
 
-    return app, lambda: done, latencies
+    same_done = _add_workflow_tasks(app, latencies)
+    return app, lambda: done + same_done(), latencies
+
+
+def _add_workflow_tasks(app: Mainspring, seen: list[float]) -> Callable[[], int]:
+    """Add what workflows are made of; return how often the task of a fan-out was done."""
+    done = 0
+
+    @app.task
+    def hop() -> None:
+        seen.extend((time.time(), time.monotonic(), time.monotonic()))  # as it begins, on both clocks, and as it ends
+
+    @app.task
+    def numbers(count: int) -> list[int]:
+        return list(range(count))
+
+    @app.task
+    def same(number: int) -> int:
+        nonlocal done
+        done += 1
+        return number
+
+    @app.task
+    def total(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    return lambda: done
 
 
 def main(kind: str, url: str) -> None:

@@ -114,15 +114,11 @@ def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int], waiting: Mapping
             job.delay // MICROSECOND if job.delay else 0,
             *(
                 (job.schedule, _instant(job.tick), _microseconds(job.expires))
-                if job.schedule or job.expires or job.fair or job.related
+                if (related := job.related) or job.schedule or job.expires or job.fair
                 else ()
             ),
-            *((job.fair, job.fair and job.weight, turns.get(job.id)) if job.fair or job.related else ()),
-            *(
-                (job.workflow, job.links, waiting.get(job.id, job.members), job.awaited, job.plan)
-                if job.related
-                else ()
-            ),
+            *((job.fair, job.fair and job.weight, job.fair and turns.get(job.id)) if related or job.fair else ()),
+            *((job.workflow, job.links, waiting.get(job.id, job.members), job.awaited, job.plan) if related else ()),
         )
         for job in jobs
     )
