@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mainspring import Breaker, Limit, Mainspring
+from mainspring import Breaker, Context, Limit, Mainspring
 
 if TYPE_CHECKING:
     from benchmarks.sides import Side
@@ -82,6 +82,10 @@ def _add_workflow_tasks(app: Mainspring, seen: list[float]) -> Callable[[], int]
     @app.task
     def total(numbers: list[int]) -> int:
         return sum(numbers)
+
+    @app.task
+    def nap(ctx: Context) -> None:
+        ctx.sleep("30d")
 
     return lambda: done
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.report import machine
-from benchmarks.worker import Child, bare_commits, postgres, sqlite
+from benchmarks.worker import Child, bare_commits, idle, postgres, sqlite
 from benchmarks.worker_child import make_app
-from mainspring import Mainspring
+from mainspring import JobState, Mainspring
 from mainspring.model.job import Job
 from mainspring.task_handle import TaskHandle
 
@@ -26,6 +26,8 @@ JOBS = 10_000
 HOP_GOAL = 5.0
 """Milliseconds from the settling of a parent to the start of its child, in the median."""
 
+SLEEPERS = 100_000
+IDLE = 20.0
 FAN_OUT_GOAL = 1.5
 """Times as long as as many plain jobs take."""
 
@@ -98,6 +100,20 @@ def fan_out(url: str, jobs: int) -> float:
     return took
 
 
+def lie_down(url: str, jobs: int) -> float:
+    """Return the seconds from the enqueueing of so many jobs to the moment at which all of them sleep."""
+    app, _, _ = make_app(url)
+    worker = _worker(url)
+    begun = time.monotonic()
+    _task(app, "nap").enqueue_many([((), {})] * jobs)
+    while app.client.store.counts() != {"default": {JobState.SCHEDULED: jobs}}:
+        time.sleep(0.2)
+    took = time.monotonic() - begun
+    app.close()
+    worker.end()
+    return took
+
+
 KINDS = {"plain": plain, "fan-out": fan_out}
 
 
@@ -151,6 +167,12 @@ def measure(store: str, jobs: int, rounds: int, table: Table) -> None:
     told = f"{median(took['fan-out']) / median(took['plain']):.2f} x"
     per_round = f"per round {median(ratios):.2f} x, {min(ratios):.2f}-{max(ratios):.2f}"
     table.add_row(store, "fan-out / plain", told, per_round, _goal(median(ratios), FAN_OUT_GOAL, " x"))
+    with opened() as url:
+        alone, _ = idle(url, IDLE)
+        table.add_row(store, f"{SLEEPERS:,} jobs lie down to sleep, s", f"{lie_down(url, SLEEPERS):.1f}", "", "")
+        share, megabytes = idle(url, IDLE)
+        table.add_row(store, "worker with nothing to do, of a core", f"{alone:.2%}", "", "")
+        table.add_row(store, "worker beside those that sleep, of a core", f"{share:.2%}", f"{megabytes:.0f} MB", "")
 
 
 def _add(table: Table, store: str, what: str, seconds: Sequence[float], goal: float | None = None) -> None:
