@@ -371,14 +371,14 @@ MUTANTS = [
     Mutant(
         "SQLite lets a flood that waits for a limit have its turns",
         f"{SQLITE}/fragments.sql",
-        "WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL",
+        "WHERE ahead.waits_for IS NOT NULL AND ahead.fair IS NOT NULL",
         "WHERE FALSE",
         f"{FAIRNESS}::test_a_flood_that_waits_for_a_limit_has_not_had_its_turns[sqlite",
     ),
     Mutant(
         "PostgreSQL lets a flood that waits for a limit have its turns",
         f"{POSTGRES}/fragments.sql",
-        "WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL",
+        "WHERE ahead.waits_for IS NOT NULL AND ahead.fair IS NOT NULL",
         "WHERE FALSE",
         f"{FAIRNESS}::test_a_flood_that_waits_for_a_limit_has_not_had_its_turns[postgres",
     ),

@@ -139,11 +139,13 @@ class TaskHandle(Generic[P, R]):
         refs: Sequence[Ref],
         workflow: UUID | None,
         after: UUID | None,
+        keyed: bool = True,
     ) -> NewJob:
-        """Return a job that is not stored, for a graph."""
+        """Return a job that is not stored, for a graph; with a key only if it is *keyed*."""
         self._check_for_workflow()
         payload = self.task.encode_linked(args, kwargs, refs)
-        (job,) = self._new_jobs([payload], {ref.job for ref in refs}, after)
+        given = self if keyed else TaskHandle[P, R](self._client, self.task, {**self._wishes, "key": None})
+        (job,) = given._new_jobs([payload], {ref.job for ref in refs}, after)  # noqa: SLF001 - one of our own
         return replace(job, workflow=workflow)
 
     def new_map(

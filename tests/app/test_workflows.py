@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -27,9 +28,13 @@ from mainspring import (
     every,
 )
 from mainspring.errors import MainspringError
+from mainspring.model.failure import Failure
 from mainspring.model.job import Job
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.testing import SettableClock, drain
 from mainspring.workflow_handle import WorkflowHandle
+from tests.support.factories import opened_session
 
 ONCE = Retry(max_attempts=1)
 
@@ -183,6 +188,115 @@ def test_what_is_undone_is_undone_in_reverse_order_if_the_workflow_fails(app: Ma
         run.result()
     with pytest.raises(ReplayRefused, match=r"what its jobs did was undone; start another"):
         run.replay()
+
+
+def broken_trip(app: Mainspring, done: list[str], **undo: Any) -> WorkflowHandle[Any]:
+    """Return a workflow that has failed, and begins to undo its one job that succeeded."""
+
+    @app.task
+    def book(number: int) -> int:
+        return number
+
+    @app.task(retry=ONCE, **undo)
+    def unbook(number: int) -> None:
+        done.append(f"unbook {number}")
+        if len(done) == 1:
+            raise ValueError("no answer")
+
+    @app.task(retry=ONCE)
+    def pay(number: int) -> None:
+        raise ValueError("no money")
+
+    with app.workflow("trip") as wf:
+        wf.add(pay, wf.add(book, 1).on_failure(unbook, 1))
+    return wf.enqueue()
+
+
+def test_what_undoes_has_no_key_that_another_could_have(app: Mainspring) -> None:
+    done: list[str] = ["before"]
+    run = broken_trip(app, done, key="unbook:{number}")
+    app.enqueue("unbook", [1], run_after="1h")
+    drain(app)
+
+    assert done == ["before", "unbook 1"]
+    assert run.state is JobState.FAILED
+
+
+def test_what_undoes_can_be_replayed_by_itself(app: Mainspring) -> None:
+    done: list[str] = []
+    run = broken_trip(app, done)
+    drain(app)
+    (undo,) = app.jobs(task="unbook")
+    assert undo.state is JobState.FAILED
+
+    assert undo.replay() is JobState.READY
+    drain(app)
+    assert (done, undo.state, run.state) == (["unbook 1", "unbook 1"], JobState.SUCCEEDED, JobState.FAILED)
+
+
+def test_to_cancel_a_workflow_that_undoes_what_it_did_does_not_keep_it_from_that(app: Mainspring) -> None:
+    done: list[str] = ["before"]
+    run = broken_trip(app, done)
+    store = app.client.store
+    session = opened_session(store)
+    for _ in range(2):
+        (job,) = store.claim(session, "default", 1)
+        task = app.tasks.get(job.task)
+        outcome = Succeeded("1") if task.name == "book" else Failed(Failure(type="E", message="e"))
+        store.settle([settle(job, outcome)])
+    store.release()
+    assert [job.state for job in app.jobs(task="unbook")] == [JobState.READY]
+
+    run.cancel()
+    drain(app)
+    assert (done, run.state) == (["before", "unbook 1"], JobState.FAILED)
+
+
+def test_a_map_gathers_what_it_was_made_of_and_not_what_was_added(app: Mainspring) -> None:
+    @app.task
+    def crawl(ctx: Context, page: int) -> int:
+        if page < 10:
+            ctx.add(crawl, 10 * page)
+        return page
+
+    gather = app.task(total)
+    with app.workflow("crawler") as wf:
+        wf.add(gather, wf.map(crawl, [1, 2]))
+    run = wf.enqueue()
+    drain(app)
+
+    assert (run.result(), sorted(job.result() for job in app.jobs(task="crawl") if job.snapshot.plan is None)) == (
+        3,
+        [1, 2, 10, 20],
+    )
+
+
+def test_a_request_that_is_repeated_gets_its_job_though_its_parent_is_gone(
+    app: Mainspring, clock: SettableClock
+) -> None:
+    @app.task(retry=ONCE)
+    def fail() -> None:
+        raise ValueError("broken")
+
+    make = app.task(double)
+    parent = fail.enqueue()
+    drain(app)
+    request = make.using(after=[Parent(parent, "run")], idempotency_key="once", run_after="90d")
+    first = request.enqueue(1)
+    clock.advance("40d")
+    app.client.store.prune(timedelta(days=30))
+    with pytest.raises(JobNotFound):
+        parent.refresh()
+
+    assert request.enqueue(1) == first
+
+
+def test_a_child_takes_no_others_place(app: Mainspring) -> None:
+    make = app.task(double)
+    parent = make.enqueue(1)
+
+    with pytest.raises(InvalidValue, match=r"expected no parents with if_taken='replace'"):
+        make.using(after=[parent], key="k", if_taken="replace").enqueue(2)
 
 
 def test_what_succeeds_is_not_undone(app: Mainspring) -> None:

@@ -869,7 +869,7 @@ def test_a_cancel_is_not_lost_by_a_crash_on_the_way_down(url: str, store: SqlSto
     root, parent, child, cleanup = enqueued(store, parent, child, cleanup)
 
     unlucky = f"NEW.id = '{child.id}'"
-    with refusing(url, "INSERT", "jobs_done", unlucky), pytest.raises(StoreError, match="refused"):
+    with refusing(url, "INSERT", "jobs_done", unlucky):
         store.cancel([parent.id])
     assert states(store, parent, child) == [CANCELLED, BLOCKED]
 

@@ -199,3 +199,26 @@ def test_what_was_claimed_goes_back_when_the_results_that_it_needs_can_not_be_re
 
     assert app.job(last.id).result() == 3
     assert [attempt.outcome for attempt in app.job(last.id).attempts()] == ["returned", "succeeded"]
+
+
+@pytest.mark.parametrize("way", ["a key twice", "a parent that is gone"])
+def test_a_workflow_that_can_not_be_stored_fails_with_the_reason(app: Mainspring, way: str) -> None:
+    @app.task(key="{number}")
+    def one(number: int) -> int:
+        return number
+
+    @app.workflow
+    def impossible(wf: Workflow) -> None:
+        if way == "a key twice":
+            wf.add(one, 1)
+            wf.add(one, 1)
+        else:
+            wf.add(one.using(after=[app.client.new_ids(1)[0]]), 1)
+
+    with app.workflow("doubled") as wf:
+        wf.map(one, [2, 2])
+    with app.worker():
+        with pytest.raises(JobFailed, match=r"has its key '1'" if way == "a key twice" else r"no job has the id"):
+            impossible.enqueue().result(timeout=60)
+        with pytest.raises(JobFailed, match=r"has its key '2'"):
+            wf.enqueue().result(timeout=60)

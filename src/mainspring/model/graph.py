@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from mainspring.errors import InvalidValue
 from mainspring.model.job import NewJob
 from mainspring.model.payload import Ref
@@ -27,8 +29,9 @@ class Addable(Protocol):
         refs: Sequence[Ref],
         workflow: UUID | None,
         after: UUID | None,
+        keyed: bool = True,
     ) -> NewJob:
-        """Return the job of a call, for a *workflow*; its id is larger than *after*."""
+        """Return the job of a call, for a *workflow*; its id is larger than *after*. It has a key only if *keyed*."""
         ...
 
     def new_map(
@@ -112,7 +115,8 @@ class Graph:
             )
         refs: list[Ref] = []
         values = self._plain(list(args), ("args",), refs), self._plain(kwargs, ("kwargs",), refs)
-        job = task.new_job(*values, refs=refs, workflow=self._workflow, after=self._last)
+        # Without a key: nobody could do anything about one that is taken by then, and it must be undone.
+        job = task.new_job(*values, refs=refs, workflow=self._workflow, after=self._last, keyed=False)
         self._last = job.id
         self._undo.append(Undo(node.id, job))
 
@@ -131,7 +135,7 @@ class Graph:
         return task
 
     def _grow(self, job: NewJob) -> Node:
-        self.jobs.append(job)
+        self.jobs.append(job if self._whole else replace(job, added=True))
         self._last = job.id
         return Node(self, job)
 

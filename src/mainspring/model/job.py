@@ -107,6 +107,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     plan: str | None = None  # of a workflow, as JSON
     members: int = 0  # of a workflow that comes with its members: how many
     awaited: bool = False  # whether a job that comes with it has it for a parent
+    added: bool = False  # whether it is not among those that its workflow was made of
 
     def __post_init__(self) -> None:
         _check_own(self.id, self.payload)
@@ -134,22 +135,29 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             check_key(self.fair, "fair")
         check_weight(self.weight)
         if self.parents:
-            check_parents(self.id, self.parents)
+            self._check_parents()
 
     @property
     def line(self) -> Line | None:
         """Where it will stand when it is ready, if it takes turns."""
         return None if self.fair is None else Line(self.queue, self.priority, self.task, self.fair)
 
+    def _check_parents(self) -> None:
+        check_parents(self.id, self.parents)
+        if self.if_taken is not IfTaken.RETURN:
+            raise InvalidValue(
+                f"expected no parents with if_taken={self.if_taken.value!r}: the job that has the key keeps its own"
+            )
+
     @property
     def related(self) -> bool:
         """Whether it has to do with other jobs."""
-        return bool(self.workflow or self.parents or self.plan or self.awaited)
+        return bool(self.workflow or self.parents or self.plan or self.awaited or self.added)
 
     @property
     def links(self) -> str | None:
-        """What is kept of its beginnings, if it has parents."""
-        return encode_links(self.parents, self.expires) if self.parents else None
+        """What is kept of its beginnings: of one that is no more than an item of a map, nothing."""
+        return encode_links(self.parents, self.expires) if self.parents or self.added else None
 
     def like(self, job_id: UUID, payload: str, key: str | None = None, fair: str | None = None) -> NewJob:
         """Return a job with an id, a payload, and perhaps a *key* and *fair* of its own; the rest is checked already.

@@ -20,6 +20,7 @@ from mainspring.model.fairness import Line, step
 from mainspring.model.fingerprint import fingerprint
 from mainspring.model.job import IfTaken, Job, JobState, NewJob, Wish
 from mainspring.model.limits import Want
+from mainspring.model.links import IfFailed
 from mainspring.model.outcome import (
     SPARED,
     Cancelled,
@@ -47,7 +48,7 @@ MOVES = MappingProxyType(
         READY: frozenset({SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
         RUNNING: frozenset({BLOCKED, SCHEDULED, READY, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED}),
         RETRYING: frozenset({READY, PAUSED, CANCELLED, EXPIRED}),
-        PAUSED: frozenset({BLOCKED, SCHEDULED, READY, SUCCEEDED, FAILED, CANCELLED, EXPIRED}),
+        PAUSED: frozenset({BLOCKED, SCHEDULED, READY, FAILED, CANCELLED, EXPIRED}),
         SUCCEEDED: frozenset[JobState](),
         FAILED: frozenset({BLOCKED, SCHEDULED, READY, CANCELLED}),
         CANCELLED: frozenset({BLOCKED, SCHEDULED, READY}),
@@ -259,6 +260,18 @@ def signalled(job: Job, signal: str) -> Settlement | None:
     return _move(job, _ready(job), delay=timedelta(0))
 
 
+def may_follow(if_failed: IfFailed, ended: JobState | None) -> bool | None:
+    """Return whether a child may run as far as a parent is concerned that has *ended* so, or is not there any more.
+
+    None says that it has to wait on, for a replay of that.
+    """
+    if ended is SUCCEEDED:
+        return True
+    if ended is None or if_failed is IfFailed.CANCEL:
+        return False
+    return True if if_failed is IfFailed.RUN else None
+
+
 def release(job: Job, now: datetime) -> Settlement | None:
     """Return how *job* goes on, whose parents have all ended; None if a person holds it, or it waits for others too."""
     if job.state is not BLOCKED or job.pending or has_begun(job):
@@ -302,7 +315,15 @@ def replay(job: Job, reason: str | None = None, pending: int = 0) -> Settlement 
     if not job.state.final or READY not in MOVES[job.state]:
         return None
     state = BLOCKED if pending or has_begun(job) else _ready(job)
-    return _move(job, state, attempt=0, losses=0, delay=timedelta(0), reason=reason, pending=pending or None)
+    return _move(
+        job,
+        state,
+        attempt=0,
+        losses=0,
+        delay=timedelta(0),
+        reason=reason,
+        pending=pending if pending or has_begun(job) else None,
+    )
 
 
 def discard(job: Job, reason: str | None = None) -> Settlement | None:

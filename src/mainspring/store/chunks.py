@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -11,6 +11,12 @@ MOST = 5_000
 MOST_CHARACTERS = 4_000_000
 """Items, and characters, in one statement: enough to make a round trip cheap, few enough to stay far from its deadline
 and from what a database takes in one piece."""
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield *items* in pieces of at most *size*."""
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
 
 
 def chunks(items: Sequence[T], characters: Callable[[T], int]) -> list[Sequence[T]]:

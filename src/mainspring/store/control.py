@@ -11,13 +11,16 @@ from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.model.workflow import has_begun
 from mainspring.store import rows
+from mainspring.store.chunks import batched
 from mainspring.store.database import DUE, RELEASE, WISH, Database, Row, Runner
 from mainspring.store.follow import follow_to_the_end
-from mainspring.store.members import lock_running, unfinished
+from mainspring.store.members import is_undone, lock_running, unfinished
 from mainspring.store.revive import revive
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
 from mainspring.store.tell import FINISH, leave
+
+_PIECE = 1_000
 
 Decide = Callable[[Job, datetime], Settlement | Asked | None]
 
@@ -60,11 +63,14 @@ def decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[s
     begun: list[UUID] = []
     lock_running(tx, ids)
     while ids:
-        found = [(to_job(tuple(row)), now) for now, *row in tx.run("lock_live", ids=rows.ids(ids))]
-        answers += [decide(job, now) for job, now in found]
-        # What is said to a workflow is said to its members. Those of one that is to be cancelled know already; what is
-        # left of it may be undoing what they did.
-        workflows = [job.id for job, _ in found if has_begun(job) and job.wish is not Wish.CANCEL]
+        workflows: list[UUID] = []
+        # By and by, because rows are large: a workflow may have a hundred thousand members.
+        for piece in batched(sorted(ids), _PIECE):
+            for now, *row in tx.run("lock_live", ids=rows.ids(piece)):
+                job = to_job(tuple(row))
+                answers.append(decide(job, now))
+                if _concerns_members(tx, job, answers[-1]):
+                    workflows.append(job.id)
         ids = unfinished(tx, workflows) if workflows else []
         begun += workflows
     wishes = [answer for answer in answers if isinstance(answer, Asked)]
@@ -74,6 +80,13 @@ def decide_and_write(tx: Runner, ids: Collection[UUID], decide: Decide) -> set[s
     # Members may all have ended while their workflow was held, or have now.
     topics |= leave(tx, FINISH, begun)
     return topics | {WISH} if wishes else topics
+
+
+def _concerns_members(tx: Runner, job: Job, answer: Settlement | Asked | None) -> bool:
+    """Return whether what is said to *job* is said to its members: unless they know, or undo what was done."""
+    if not has_begun(job) or job.wish is Wish.CANCEL:
+        return False
+    return not (isinstance(answer, Asked) and answer.wish is Wish.CANCEL and is_undone(tx, job))
 
 
 def _replay(tx: Runner, ids: Collection[UUID], reason: str | None, ends: dict[UUID, datetime | None]) -> set[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from uuid import UUID
 
@@ -40,6 +41,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: S
     keyed = any(job.key or job.idempotency_key for job in jobs)
     related = bool(members) or any(job.parents for job in jobs)
     jobs = marked(jobs) if related else jobs
+    ids = {job.id for job in jobs}
     pieces = chunks(jobs, _characters)
     # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job will
     # stand in its line; and to keep the line locked until then, or while a large batch is written, would hold up all
@@ -48,10 +50,11 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: S
     topics = {topic for job in jobs if not job.plan for topic in topics_of(job, has_turn=line_up)}
 
     def work(runner: Runner) -> dict[UUID, UUID]:
-        outlook = (look if conn is OWN else look_later)(runner, jobs)
+        find = partial(look if conn is OWN else look_later, runner, together=ids)
         if keyed:
-            standing = _place_once(runner, jobs, changed, outlook.waiting)
+            standing, outlook = _place_once(runner, jobs, changed, find)
         else:
+            outlook = find(jobs)
             turns = take_turns(runner, jobs) if line_up else NONE
             standing = _place(runner, pieces, changed, turns, outlook.waiting)
         if related:
@@ -97,8 +100,14 @@ def _writes_twice(job: NewJob) -> bool:
     return job.idempotency_key is not None or job.if_taken is not IfTaken.RETURN
 
 
-def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed, waiting: Waiting) -> dict[UUID, UUID]:
-    """Store those of *jobs* that were not asked for before; return, for each other, the id that stands for it."""
+def _place_once(
+    tx: Runner, jobs: Sequence[NewJob], changed: Changed, find: Callable[[Sequence[NewJob]], Outlook]
+) -> tuple[dict[UUID, UUID], Outlook]:
+    """Store those of *jobs* that were not asked for before; return, for each other, the id that stands for it.
+
+    Only of what is new are the parents of interest, which *find* looks at: those of a request that is repeated may be
+    long gone.
+    """
     firsts: dict[str, NewJob] = {}
     for job in jobs:
         if job.idempotency_key:
@@ -107,12 +116,13 @@ def _place_once(tx: Runner, jobs: Sequence[NewJob], changed: Changed, waiting: W
     standing = repeats | changed_before(tx, changed)
     first_of = {job.id: firsts[job.idempotency_key].id for job in jobs if job.idempotency_key}
     new = [job for job in jobs if job.id not in standing and first_of.get(job.id, job.id) == job.id]
+    outlook = find(new)
     if new:
-        standing |= _place(tx, chunks(new, _characters), changed, NONE, waiting)
+        standing |= _place(tx, chunks(new, _characters), changed, NONE, outlook.waiting)
     given = freed | {job_id for job_id, stand_in in standing.items() if stand_in != job_id} - repeats.keys()
     idempotency.keep(tx, [job for job in firsts.values() if job.id in given], standing)
     repeated = {job_id: first for job_id, first in first_of.items() if job_id != first}
-    return standing | {job_id: standing.get(first, first) for job_id, first in repeated.items()}
+    return standing | {job_id: standing.get(first, first) for job_id, first in repeated.items()}, outlook
 
 
 def _place(

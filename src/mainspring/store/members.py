@@ -10,10 +10,11 @@ from mainspring.errors import KeyTaken
 from mainspring.model import lifecycle
 from mainspring.model.job import Job, JobState, NewJob, Wish
 from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.model.workflow import plan_of
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
 from mainspring.store.database import Runner
-from mainspring.store.insert import Waiting, insert, topics_of
+from mainspring.store.insert import Waiting, insert, known, topics_of
 from mainspring.store.parents import link, look, look_later, marked
 from mainspring.store.rows import to_job
 from mainspring.store.tell import LINK, leave
@@ -27,7 +28,7 @@ def plant(tx: Runner, jobs: Sequence[NewJob]) -> tuple[set[str], list[Settlement
     if not jobs:
         return set(), []
     jobs = marked(jobs)
-    outlook = look(tx, jobs)
+    outlook = look(tx, jobs, {job.id for job in jobs})
     topics = _insert_all(tx, jobs, outlook.waiting)
     return topics, link(tx, outlook)
 
@@ -36,7 +37,7 @@ def plant_unlinked(tx: Runner, jobs: Sequence[NewJob]) -> tuple[set[str], list[S
     """Store *jobs* likewise, in a transaction that may lock no others: who their parents are is looked at later."""
     if not jobs:
         return set(), []
-    waiting = look_later(tx, jobs).waiting
+    waiting = look_later(tx, jobs, {job.id for job in jobs}).waiting
     topics = _insert_all(tx, jobs, waiting)
     return topics | leave(tx, LINK, list(waiting)), []
 
@@ -54,12 +55,14 @@ def share_fate(tx: Runner, jobs: Sequence[NewJob]) -> list[Settlement]:
     """Return what becomes of new members whose workflow is held, or about to be cancelled."""
     workflows = {job.workflow for job in jobs if job.workflow is not None}
     held = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(workflows))] if workflows else []
-    fates = {job.id: job for job in held if job.state is JobState.PAUSED or job.wish is Wish.CANCEL}
+    # Who joins one that undoes what was done takes part in that.
+    cancelled = {job.id for job in held if job.wish is Wish.CANCEL and not is_undone(tx, job)}
+    fates = {job.id: job for job in held if job.state is JobState.PAUSED or job.id in cancelled}
     new = [job.id for job in jobs if job.workflow in fates]
     if not new:
         return []
     found = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(new))]
-    decided = [_follow(job, fates[job.workflow]) for job in found if job.workflow is not None]
+    decided = [_fate(job, fates[job.workflow]) for job in found if job.workflow is not None]
     return [settlement for settlement in decided if isinstance(settlement, Settlement)]
 
 
@@ -79,6 +82,12 @@ def lock_running(tx: Runner, workflows: Collection[UUID]) -> None:
         tx.run("lock_live", ids=rows.ids(running))
 
 
-def _follow(job: Job, workflow: Job) -> Settlement | Asked | None:
+def is_undone(tx: Runner, job: Job) -> bool:
+    """Return whether the workflow *job* undoes, or has undone, what its members did."""
+    plan = plan_of(job)
+    return plan is not None and bool(plan.undo) and bool(known(tx, (undo.job.id for undo in plan.undo)))
+
+
+def _fate(job: Job, workflow: Job) -> Settlement | Asked | None:
     decide = lifecycle.cancel if workflow.wish is Wish.CANCEL else lifecycle.pause
     return decide(job, workflow.reason)

@@ -49,27 +49,27 @@ def marked(jobs: Sequence[NewJob]) -> Sequence[NewJob]:
     return [replace(job, awaited=True) if job.id in parents else job for job in jobs]
 
 
-def look(tx: Runner, jobs: Sequence[NewJob]) -> Outlook:
+def look(tx: Runner, jobs: Sequence[NewJob], together: Collection[UUID]) -> Outlook:
     """Look at the parents of *jobs*, which are about to be stored; those stay as they are until we have committed.
 
-    A parent may be stored together with its child. One that is not known is an error.
+    A parent may be stored *together* with its child. One that is not known is an error.
     """
     children = {job.id: job.parents for job in jobs if job.parents}
     if not children:
         return NO_PARENTS
-    outlook, unknown = look_at(tx, children, {job.id for job in jobs})
+    outlook, unknown = look_at(tx, children, together)
     if unknown:
         raise JobNotFound(min(unknown))
     return outlook
 
 
-def look_later(tx: Runner, jobs: Sequence[NewJob]) -> Outlook:
+def look_later(tx: Runner, jobs: Sequence[NewJob], together: Collection[UUID]) -> Outlook:
     """Have *jobs* wait for all their parents until somebody has looked, because their caller may lock none for long."""
     children = {job.id: job.parents for job in jobs if job.parents}
     if not children:
         return NO_PARENTS
     wanted = {edge.parent for edges in children.values() for edge in edges}
-    unknown = wanted - {job.id for job in jobs}
+    unknown = wanted.difference(together)
     unknown -= known(tx, unknown)
     if unknown:
         raise JobNotFound(min(unknown))
@@ -91,12 +91,12 @@ def look_at(
     for child, edges in children.items():
         for edge in edges:
             state = ended.get(edge.parent)
-            if edge.parent in alive or edge.parent in together:
-                waits = True
-            else:
-                waits = edge.if_failed is IfFailed.WAIT and state not in (None, JobState.SUCCEEDED)
-                if state is not JobState.SUCCEEDED and (state is None or edge.if_failed is IfFailed.CANCEL):
-                    broken[child] = edge.parent, state
+            waits = edge.parent in alive or edge.parent in together
+            if not waits:
+                may = lifecycle.may_follow(edge.if_failed, state)
+                waits = may is None
+                if may is False:
+                    broken.setdefault(child, (edge.parent, state))
             if waits:
                 waiting[child] += 1
                 found.append((edge.parent, child, edge.if_failed))

@@ -39,15 +39,16 @@ def _result(db: Database, row: Row) -> str | None:
 
 def _gathered(db: Database, workflow: UUID) -> str:
     """Return the results of all members as a list, in the order of their ids; those that have none are null."""
-    parts: list[str] = []
-    room = LARGEST
-    for row in db.read("gathered", workflow=workflow):
-        part = _result(db, row) or "null"
-        parts.append(part)
-        room -= len(part)
-        if room < 0:
-            raise InvalidPayload(
-                f"the results of workflow {workflow} are larger than {LARGEST:,} characters together; "
-                "have its jobs store their data elsewhere and return references"
-            )
+    ((size,),) = db.read("gathered_size", workflow=workflow)  # before any of it is in our memory
+    _check_size(workflow, size)
+    parts = [_result(db, row) or "null" for row in db.read("gathered", workflow=workflow)]
+    _check_size(workflow, sum(map(len, parts)))  # a member may be a workflow itself, and have none of its own
     return f"[{','.join(parts)}]"
+
+
+def _check_size(workflow: UUID, characters: int) -> None:
+    if characters > LARGEST:
+        raise InvalidPayload(
+            f"the results of workflow {workflow} are larger than {LARGEST:,} characters together; "
+            "have its jobs store their data elsewhere and return references"
+        )

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from uuid import UUID
 
 from mainspring.model import lifecycle
-from mainspring.model.job import Job, JobState
+from mainspring.model.job import Job
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.workflow import has_begun, plan_of
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
 from mainspring.store.database import Row, Runner
-from mainspring.store.insert import known
+from mainspring.store.members import is_undone
 from mainspring.store.parents import Outlook, look_at
 from mainspring.store.rows import to_job
 from mainspring.store.tell import FINISH, LINK, TELL, leave
@@ -96,18 +96,15 @@ def _members_of(tx: Runner, jobs: Iterable[Job]) -> list[Job]:
 
 def _descendants_of(tx: Runner, jobs: Sequence[Job]) -> list[Job]:
     """Return those that were cancelled of what comes after *jobs* in their workflows."""
-    candidates = [
-        job
-        for job in _unsuccessful(tx, {job.workflow for job in jobs if job.workflow is not None})
-        if job.state is JobState.CANCELLED
-    ]
+    workflows = {job.workflow for job in jobs if job.workflow is not None}
+    found = tx.run("lock_cancelled_members", workflows=rows.ids(workflows)) if workflows else []
     ancestors = {job.id for job in jobs}
-    found: list[Job] = []
-    for job in candidates:  # in the order of ids, so parents come first
+    descendants: list[Job] = []
+    for job in map(to_job, found):  # in the order of ids, so parents come first
         if any(edge.parent in ancestors for edge in job.beginnings.parents):
             ancestors.add(job.id)
-            found.append(job)
-    return found
+            descendants.append(job)
+    return descendants
 
 
 def _workflows_of(tx: Runner, jobs: Iterable[Job]) -> list[Job]:
@@ -132,37 +129,38 @@ def _free_to_live(tx: Runner, family: dict[UUID, Job]) -> list[Job]:
     taken = {key for key, _ in tx.run("holders", keys=rows.document({job.key for job in family.values() if job.key}))}
     free: list[Job] = []
     for _, job in sorted(family.items()):
-        if job.id in alive or job.key in taken or lifecycle.replay(job) is None or _is_undone(tx, job):
+        if job.id in alive or job.key in taken or lifecycle.replay(job) is None or is_undone(tx, job):
             continue
         free.append(job)
         taken |= {job.key} - {None}
     return free
 
 
-def _is_undone(tx: Runner, job: Job) -> bool:
-    plan = plan_of(job)
-    return plan is not None and bool(plan.undo) and bool(known(tx, (undo.job.id for undo in plan.undo)))
-
-
 def _choose(tx: Runner, free: Sequence[Job]) -> tuple[list[Job], Outlook]:
-    """Return those of *free* that may live, and what they wait for: whose parents and workflow let them."""
+    """Return those of *free* that may live, and what they wait for: whose parents and workflow let them.
+
+    A workflow that undoes what was done, or has, lets no member live but those that undo.
+    """
     chosen = list(free)
-    being_undone = _being_undone(tx, chosen)
+    undone, undoing = _undone(tx, chosen)
     while True:
         ids = {job.id for job in chosen}
         outlook, _ = look_at(tx, {job.id: job.beginnings.parents for job in chosen if job.links}, together=ids)
-        buried = {job.id for job in _workflows_of(tx, chosen)} - ids | being_undone
-        left = [job for job in chosen if job.id not in outlook.broken and job.workflow not in buried]
+        buried = ({job.id for job in _workflows_of(tx, chosen)} - ids) | undone
+        left = [
+            job for job in chosen if job.id in undoing or (job.id not in outlook.broken and job.workflow not in buried)
+        ]
         if len(left) == len(chosen):
             return chosen, outlook
         chosen = left
 
 
-def _being_undone(tx: Runner, jobs: Iterable[Job]) -> set[UUID]:
-    """Return the workflows of *jobs* that live, and undo what was done."""
+def _undone(tx: Runner, jobs: Iterable[Job]) -> tuple[set[UUID], set[UUID]]:
+    """Return the workflows of *jobs*, alive or not, that undo what was done, or have, and the jobs that do so."""
     ids = {job.workflow for job in jobs if job.workflow is not None}
-    found = [to_job(tuple(row)) for _, *row in tx.run("lock_live", ids=rows.ids(ids))] if ids else []
-    return {job.id for job in found if _is_undone(tx, job)}
+    workflows = [job for job in map(to_job, tx.run("get", ids=rows.ids(ids))) if is_undone(tx, job)] if ids else []
+    plans = [plan for job in workflows if (plan := plan_of(job)) is not None]
+    return {job.id for job in workflows}, {undo.job.id for plan in plans for undo in plan.undo}
 
 
 def _pending(tx: Runner, revived: Sequence[Job], outlook: Outlook) -> dict[UUID, int]:

@@ -89,7 +89,7 @@ def _count_children(tx: Runner, ended: Sequence[Ended]) -> tuple[Counter[UUID], 
     met: Counter[UUID] = Counter()
     broken: dict[UUID, tuple[UUID, JobState | None]] = {}
     for parent, child, if_failed in found:
-        if states[parent] is JobState.SUCCEEDED or if_failed is IfFailed.RUN:
+        if lifecycle.may_follow(if_failed, states[parent]):
             met[child] += 1
         elif child not in broken or parent < broken[child][0]:  # in whatever order the database names them
             broken[child] = parent, states[parent]

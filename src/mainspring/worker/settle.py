@@ -123,7 +123,7 @@ class Settler:
             return
         ((held, settlement),) = batch
         log.error("what became of job %s can't be stored: %s", held.job.id, error)
-        if settlement.result is not None:
+        if settlement.result is not None or settlement.spawn:
             self._settle([(held, settle(held.job, Failed(failure_of(error, held.task.name), retryable=False)))])
         else:
             self._holding.drop(held)  # the next beats find it astray, and give it back

@@ -92,7 +92,7 @@ def test_every_state_has_its_moves() -> None:
         (READY, {SCHEDULED, RUNNING, PAUSED, CANCELLED, EXPIRED}),
         (RUNNING, {BLOCKED, SCHEDULED, READY, RETRYING, PAUSED, SUCCEEDED, FAILED, CANCELLED}),
         (RETRYING, {READY, PAUSED, CANCELLED, EXPIRED}),
-        (PAUSED, {BLOCKED, SCHEDULED, READY, SUCCEEDED, FAILED, CANCELLED, EXPIRED}),
+        (PAUSED, {BLOCKED, SCHEDULED, READY, FAILED, CANCELLED, EXPIRED}),
     ],
 )
 def test_an_unfinished_job_has_these_moves_and_no_others(source: JobState, states: set[JobState]) -> None:

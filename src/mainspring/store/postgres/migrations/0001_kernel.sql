@@ -59,7 +59,7 @@ CREATE TABLE mainspring.jobs (
 
 -- Those of equal rank go by age: where turns are taken, many are equal, and old ones must not be overtaken for ever.
 CREATE INDEX jobs_ready ON mainspring.jobs (queue, rank, id) WHERE state = 'ready';
-CREATE INDEX jobs_held_back ON mainspring.jobs (queue, rank) WHERE state = 'blocked' AND fair IS NOT NULL;
+CREATE INDEX jobs_held_back ON mainspring.jobs (queue, rank) WHERE waits_for IS NOT NULL AND fair IS NOT NULL;
 -- One that waits for a signal is due when its patience is at an end.
 CREATE INDEX jobs_due ON mainspring.jobs (run_at)
     WHERE state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL);
@@ -192,13 +192,20 @@ BEGIN
     WHILE parent = 'jobs_done' AND refiled IS DISTINCT FROM 0 LOOP
         PERFORM mainspring.open_days(first, 1);
         UPDATE mainspring.jobs_done AS done
-        SET filed_at = greatest(cut, root.filed_at)
+        SET filed_at = greatest(cut, kept.filed_at)
         FROM (
-            SELECT id, NULL AS filed_at FROM mainspring.jobs
-            UNION ALL
-            SELECT id, filed_at FROM mainspring.jobs_done WHERE filed_at >= cut
-        ) AS root
-        WHERE done.filed_at < cut AND done.workflow IS NOT NULL AND root.id = done.workflow;
+            -- Workflow by workflow, by their ids: a join would read all that stays.
+            SELECT going.workflow, root.filed_at
+            FROM (
+                SELECT DISTINCT workflow FROM mainspring.jobs_done WHERE filed_at < cut AND workflow IS NOT NULL
+            ) AS going
+            CROSS JOIN LATERAL (
+                (SELECT NULL AS filed_at FROM mainspring.jobs WHERE id = going.workflow OFFSET 0)
+                UNION ALL
+                (SELECT filed_at FROM mainspring.jobs_done WHERE id = going.workflow AND filed_at >= cut OFFSET 0)
+            ) AS root
+        ) AS kept
+        WHERE done.filed_at < cut AND done.workflow = kept.workflow;
         GET DIAGNOSTICS refiled = ROW_COUNT;
     END LOOP;
     IF estimate < 1000000 THEN

@@ -13,7 +13,7 @@ WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) A
 ORDER BY id
 FOR UPDATE;
 
--- The rows are locked since `lock_live`, and the table refuses a wish on a job that does not run.
+-- The rows are locked since `lock_live`, and the table refuses a wish on what neither runs nor is a workflow.
 -- name: ask
 UPDATE mainspring.jobs AS job
 SET wish = asked.wish, reason = asked.reason

@@ -170,7 +170,7 @@ coalesce(
             SELECT * FROM (
                 SELECT ahead.rank
                 FROM mainspring.jobs AS ahead
-                WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL AND ahead.queue = asked.queue
+                WHERE ahead.waits_for IS NOT NULL AND ahead.fair IS NOT NULL AND ahead.queue = asked.queue
                   AND ahead.rank >= (CAST(101 - asked.priority AS bigint) << 53) + asked.reached
                   AND ahead.rank < CAST(102 - asked.priority AS bigint) << 53
                 ORDER BY ahead.rank

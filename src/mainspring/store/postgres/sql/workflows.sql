@@ -17,11 +17,18 @@ FROM locked;
 
 -- None of them is replayed before we have committed: whoever does so looks afterwards whether anybody waits for it.
 -- name: endings_of
-SELECT id, state, finished_at, workflow
+SELECT id, state
 FROM mainspring.jobs_done
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
 ORDER BY id
 FOR KEY SHARE;
+
+-- name: lock_endings
+SELECT id, state, workflow
+FROM mainspring.jobs_done
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)))
+ORDER BY id
+FOR KEY SHARE SKIP LOCKED;
 
 -- name: link
 INSERT INTO mainspring.edges (parent, child, if_failed)
@@ -55,7 +62,7 @@ locked AS MATERIALIZED (
     FOR UPDATE
 )
 UPDATE mainspring.jobs AS job
-SET pending = greatest(job.pending - given.ended, 0)
+SET pending = greatest(coalesce(job.pending, 0) - given.ended, 0)
 FROM given
 WHERE job.id = ANY (ARRAY(SELECT id FROM locked)) AND job.id = given.job_id
 RETURNING job.id, job.pending;
@@ -70,15 +77,15 @@ ON CONFLICT DO NOTHING;
 SELECT DISTINCT what
 FROM mainspring.follow_ups;
 
+-- name: left_to_follow_up
+SELECT job_id
+FROM mainspring.follow_ups
+WHERE what = :what
+LIMIT :limit;
+
 -- name: take_follow_ups
 DELETE FROM mainspring.follow_ups
-WHERE ctid = ANY (ARRAY(
-    SELECT ctid
-    FROM mainspring.follow_ups
-    WHERE what = :what
-    LIMIT (SELECT CAST(:limit AS bigint))
-    FOR UPDATE SKIP LOCKED
-))
+WHERE job_id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid))) AND what = :what
 RETURNING job_id;
 
 -- What has not been done yet about jobs that live again is not to be done any more.
@@ -111,6 +118,15 @@ SELECT {done}
 FROM mainspring.jobs_done
 WHERE workflow = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:workflows AS json)) AS uuid)))
   AND state <> 'succeeded'
+ORDER BY id
+FOR UPDATE;
+
+-- Only what comes after others can have been cancelled because of one.
+-- name: lock_cancelled_members
+SELECT {done}
+FROM mainspring.jobs_done
+WHERE workflow = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:workflows AS json)) AS uuid)))
+  AND state = 'cancelled' AND links IS NOT NULL
 ORDER BY id
 FOR UPDATE;
 
@@ -148,11 +164,17 @@ SELECT id, state, result, plan
 FROM mainspring.jobs_done
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
 
+-- Those that a map was made of come after nobody, and were not added by one of them: they have no links.
 -- name: gathered
 SELECT id, state, result, plan
 FROM mainspring.jobs_done
-WHERE workflow = :workflow
+WHERE workflow = :workflow AND links IS NULL
 ORDER BY id;
+
+-- name: gathered_size
+SELECT coalesce(sum(length(result)), 0) AS characters
+FROM mainspring.jobs_done
+WHERE workflow = :workflow AND links IS NULL;
 
 -- name: workflow_page
 SELECT * FROM (
@@ -173,7 +195,7 @@ SELECT * FROM (
 ORDER BY id DESC
 LIMIT :limit;
 
--- Edges of a child that nobody waits for any more; and those that wait for a parent which was pruned meanwhile.
+-- Edges whose child waits no more.
 -- name: prune_edges
 WITH old AS MATERIALIZED (
     SELECT edge.ctid
@@ -191,6 +213,7 @@ SELECT count(*) AS pruned
 FROM gone
 HAVING count(*) > 0;
 
+-- Children that wait for the replay of a parent which was pruned meanwhile.
 -- name: orphans
 SELECT DISTINCT edge.child AS id
 FROM mainspring.edges AS edge

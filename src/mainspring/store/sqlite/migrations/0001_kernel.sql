@@ -53,7 +53,7 @@ CREATE TABLE mainspring_jobs (
 ) STRICT;
 
 CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state = 'ready';
-CREATE INDEX mainspring_jobs_held_back ON mainspring_jobs (queue, rank) WHERE state = 'blocked' AND fair IS NOT NULL;
+CREATE INDEX mainspring_jobs_held_back ON mainspring_jobs (queue, rank) WHERE waits_for IS NOT NULL AND fair IS NOT NULL;
 -- One that waits for a signal is due when its patience is at an end.
 CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at)
     WHERE state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL);

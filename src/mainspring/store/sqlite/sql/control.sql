@@ -10,7 +10,7 @@ FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids))
 ORDER BY id;
 
--- The rows were read in this transaction, and the table refuses a wish on a job that does not run.
+-- The rows were read in this transaction, and the table refuses a wish on what neither runs nor is a workflow.
 -- name: ask
 UPDATE mainspring_jobs
 SET wish = asked.wish, reason = asked.reason

@@ -174,7 +174,7 @@ coalesce(
             SELECT * FROM (
                 SELECT ahead.rank
                 FROM mainspring_jobs AS ahead
-                WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL AND ahead.queue = asked.queue
+                WHERE ahead.waits_for IS NOT NULL AND ahead.fair IS NOT NULL AND ahead.queue = asked.queue
                   AND ahead.rank >= ((101 - asked.priority) << 53) + asked.reached
                   AND ahead.rank < (102 - asked.priority) << 53
                 ORDER BY ahead.rank

@@ -8,7 +8,13 @@ FROM mainspring_jobs
 WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: endings_of
-SELECT id, state, finished_at, workflow
+SELECT id, state
+FROM mainspring_jobs_done
+WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY id;
+
+-- name: lock_endings
+SELECT id, state, workflow
 FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids))
 ORDER BY id;
@@ -32,7 +38,7 @@ WHERE (parent, child) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:edges)
 
 -- name: count_down
 UPDATE mainspring_jobs
-SET pending = max(pending - given.ended, 0)
+SET pending = max(coalesce(pending, 0) - given.ended, 0)
 FROM (SELECT key AS job_id, value AS ended FROM json_each(:counts)) AS given
 WHERE mainspring_jobs.id = given.job_id
 RETURNING mainspring_jobs.id, mainspring_jobs.pending;
@@ -48,9 +54,15 @@ ON CONFLICT DO NOTHING;
 SELECT DISTINCT what
 FROM mainspring_follow_ups;
 
+-- name: left_to_follow_up
+SELECT job_id
+FROM mainspring_follow_ups
+WHERE what = :what
+LIMIT :limit;
+
 -- name: take_follow_ups
 DELETE FROM mainspring_follow_ups
-WHERE (job_id, what) IN (SELECT job_id, what FROM mainspring_follow_ups WHERE what = :what LIMIT :limit)
+WHERE job_id IN (SELECT value FROM json_each(:ids)) AND what = :what
 RETURNING job_id;
 
 -- What has not been done yet about jobs that live again is not to be done any more.
@@ -81,6 +93,14 @@ LIMIT :limit;
 SELECT {done}
 FROM mainspring_jobs_done
 WHERE workflow IN (SELECT value FROM json_each(:workflows)) AND state <> 'succeeded'
+ORDER BY id;
+
+-- Only what comes after others can have been cancelled because of one.
+-- name: lock_cancelled_members
+SELECT {done}
+FROM mainspring_jobs_done
+WHERE workflow IN (SELECT value FROM json_each(:workflows))
+  AND state = 'cancelled' AND links IS NOT NULL
 ORDER BY id;
 
 -- name: members
@@ -115,11 +135,17 @@ SELECT id, state, result, plan
 FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids));
 
+-- Those that a map was made of come after nobody, and were not added by one of them: they have no links.
 -- name: gathered
 SELECT id, state, result, plan
 FROM mainspring_jobs_done
-WHERE workflow = :workflow
+WHERE workflow = :workflow AND links IS NULL
 ORDER BY id;
+
+-- name: gathered_size
+SELECT coalesce(sum(length(result)), 0) AS characters
+FROM mainspring_jobs_done
+WHERE workflow = :workflow AND links IS NULL;
 
 -- name: workflow_page
 SELECT * FROM (
@@ -152,6 +178,7 @@ WHERE (parent, child) IN (
 SELECT changes() AS pruned
 WHERE changes() > 0;
 
+-- Children that wait for the replay of a parent which was pruned meanwhile.
 -- name: orphans
 SELECT DISTINCT edge.child AS id
 FROM mainspring_edges AS edge
