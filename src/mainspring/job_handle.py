@@ -161,13 +161,20 @@ class JobHandle(Generic[R_co]):
 
     def _result_of(self, job: Job) -> R_co:
         if job.state is not JobState.SUCCEEDED:
-            raise JobFailed(job.id, job.state, job.failure.message if job.failure else job.reason)
+            raise JobFailed(job.id, job.state, _why(job))
         told = job.result if job.plan is None else self._client.store.results([job.id]).get(job.id)
         value = msgspec.json.decode(told or "null")
         try:
             return cast("R_co", convert(value, self._result_type, "the result"))
         except InvalidPayload:
             return cast("R_co", value)  # the work is done, and this is the only way to have what came of it
+
+
+def _why(job: Job) -> str | None:
+    """Return why *job* ended without a result. What failed in an earlier life is not it, if a person has ended this."""
+    if job.failure is not None and (job.state is JobState.FAILED or job.reason is None):
+        return job.failure.message
+    return job.reason
 
 
 def _obstacle(job: Job) -> str:

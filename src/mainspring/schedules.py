@@ -253,6 +253,7 @@ def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Defin
     given["priority"] = priority_of(given.get("priority", task.priority))
     given.setdefault("queue", task.queue)
     given["expires"] = task.expires
+    given["workflow"] = task.makes_workflow
     payload = task.encode(*options.get("args", ()), **options.get("kwargs", {}))
     return Definition(task=task.name, trigger=trigger, payload=payload, fair=task.fair_of(payload), **given)
 

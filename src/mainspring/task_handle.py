@@ -103,6 +103,10 @@ class TaskHandle(Generic[P, R]):
     def name(self) -> str:
         return self.task.name
 
+    def belongs_to(self, client: Client) -> bool:
+        """Return whether its jobs go to the database of *client*, as those of its app do."""
+        return self._client is client
+
     def using(self, **wishes: Unpack[Wishes]) -> TaskHandle[P, R]:
         """Return this task with other wishes for the jobs that are enqueued through it."""
         merged: Wishes = {**self._wishes, **wishes}
@@ -161,9 +165,11 @@ class TaskHandle(Generic[P, R]):
         """Return a job that becomes one for each of *items*, likewise. Those have keys; it has none."""
         self._check_for_workflow()
         payload = self.task.encode_map(items, args, kwargs, refs)
-        given = TaskHandle[P, R](self._client, self.task, {"key": None, "fair": None, **self._wishes})
+        if self._wishes.get("key") is not None:
+            raise InvalidValue("expected no key for a map, whose jobs would all have it; None lets them have none")
+        given = TaskHandle[P, R](self._client, self.task, {"fair": None, **self._wishes, "key": None})
         (job,) = given._new_jobs([payload], {ref.job for ref in refs}, after)
-        return replace(job, workflow=workflow, plan=encode_plan(Plan(gathers=True)))
+        return replace(job, workflow=workflow, plan=encode_plan(Plan(gathers=True, keyless="key" in self._wishes)))
 
     def _check_for_workflow(self) -> None:
         for name in _NOT_IN_A_WORKFLOW:
@@ -203,6 +209,7 @@ class TaskHandle(Generic[P, R]):
             fair=wishes["fair"] if "fair" in wishes else task.fair_of(payloads[0]),
             weight=wishes.get("weight", 1),
             parents=tuple(edges.values()),
+            plan=encode_plan(Plan()) if task.makes_workflow else None,
         )
         if pattern.fair is None and "weight" in wishes:
             raise InvalidValue("expected a fair key with weight, which divides turns, got none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 from collections.abc import Callable
@@ -22,7 +23,6 @@ from mainspring.model.text import shortened
 from mainspring.model.workflow import NewWorkflow, encode_plan
 from mainspring.store.protocol import OWN
 from mainspring.task_handle import TaskHandle
-from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.workflow_handle import WorkflowHandle
 
@@ -50,9 +50,11 @@ class Workflow(Graph):
 
     def task(self, task: Addable | str) -> Addable:
         """Return *task*, which may be called by its name."""
-        return super().task(
-            TaskHandle[..., Any](self._client, self._tasks.to_send(task)) if isinstance(task, str) else task
-        )
+        if isinstance(task, str):
+            task = TaskHandle[..., Any](self._client, self._tasks.to_send(task))
+        if isinstance(task, TaskHandle) and not task.belongs_to(self._client):
+            raise InvalidValue(f"expected a task of the same app, got one of another: {task!r}")
+        return super().task(task)
 
 
 class NamedWorkflow(Workflow):
@@ -71,14 +73,19 @@ class NamedWorkflow(Workflow):
         """
         if not self.jobs:
             raise InvalidValue(f"expected workflow {self._job.task!r} to have jobs, got none; add some with add or map")
-        if self._enqueued:
-            raise InvalidValue(f"workflow {self._job.task!r} was enqueued already; make another for another run")
+        self.check_open()
         job = replace(self._job, plan=encode_plan(self.plan), members=len(self.jobs))
         stored = self._client.enqueue_workflow(NewWorkflow(job, tuple(self.jobs)), conn)
-        self._enqueued = True
+        self._enqueued = conn is OWN  # another's transaction may be rolled back, and tried again
         return WorkflowHandle(self._client, stored)
 
-    aenqueue = twin(enqueue)
+    async def aenqueue(self) -> WorkflowHandle[Any]:
+        """Do as `enqueue` does, for callers that must not block their loop; in no transaction of theirs."""
+        return await asyncio.to_thread(self.enqueue)
+
+    def check_open(self) -> None:
+        if self._enqueued:
+            raise InvalidValue(f"workflow {self._job.task!r} was enqueued already; make another for another run")
 
 
 def declared(client: Client, tasks: Registry, function: Callable[..., Any]) -> tuple[Callable[..., Any], str]:
@@ -102,7 +109,7 @@ def declared(client: Client, tasks: Registry, function: Callable[..., Any]) -> t
     def expand(context: Context, /, *args: Any, **kwargs: Any) -> Graph:
         made = Workflow(client, tasks, context.job_id)
         output = function(made, *args, **kwargs)
-        if output is not None and not isinstance(output, Node):
+        if output is not None and not (isinstance(output, Node) and made.has(output)):
             raise InvalidValue(
                 f"expected workflow {task_name(function)!r} to return the job whose result is its own, or nothing, "
                 f"got: {shortened(output)}"

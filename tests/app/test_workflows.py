@@ -32,8 +32,10 @@ from mainspring.model.failure import Failure
 from mainspring.model.job import Job
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Succeeded
+from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock, drain
 from mainspring.workflow_handle import WorkflowHandle
+from tests.support.databases import connected
 from tests.support.factories import opened_session
 
 ONCE = Retry(max_attempts=1)
@@ -238,6 +240,7 @@ def test_to_cancel_a_workflow_that_undoes_what_it_did_does_not_keep_it_from_that
     done: list[str] = ["before"]
     run = broken_trip(app, done)
     store = app.client.store
+    assert isinstance(store, SqlStore)
     session = opened_session(store)
     for _ in range(2):
         (job,) = store.claim(session, "default", 1)
@@ -503,6 +506,68 @@ def test_a_job_of_it_whose_key_is_taken_leaves_nothing_half_made(app: Mainspring
     assert len(app.jobs()) == 1
 
 
+def test_a_map_of_jobs_whose_keys_clash_fails_with_the_reason_unless_they_have_none(app: Mainspring) -> None:
+    keyed = app.task(name="keyed", key="{number}")(double)
+    with app.workflow("clash") as wf:
+        wf.map(keyed, [1, 1])
+    clash = wf.enqueue()
+    with app.workflow("fine") as wf:
+        wf.map(keyed.using(key=None), [1, 1])
+    fine = wf.enqueue()
+    drain(app)
+
+    with pytest.raises(JobFailed, match=r"because another job has its key '1'"):
+        clash.result()
+    assert fine.result() == [2, 2]
+
+
+def test_a_declared_workflow_is_known_for_one_before_it_has_begun_and_when_it_could_not(
+    app: Mainspring, clock: SettableClock
+) -> None:
+    @app.schedule(every("1h"))
+    @app.workflow(retry=ONCE)
+    def nightly(wf: Workflow) -> None:
+        raise RuntimeError("no such table")
+
+    run = nightly.enqueue()
+    assert [job.id for job in app.client.store.workflows()] == [run.id]
+    drain(app)
+    clock.advance("1h")
+    drain(app)
+
+    assert [job.state for job in app.client.store.workflows()] == [JobState.FAILED] * 2
+
+
+def test_a_workflow_in_a_transaction_that_is_rolled_back_can_be_enqueued_again(app: Mainspring) -> None:
+    make = app.task(double)
+    with app.workflow("again") as wf:
+        wf.add(make, 1)
+    with connected(app.client.url) as connection:
+        wf.enqueue(conn=connection)
+        connection.rollback()
+        run = wf.enqueue(conn=connection)
+        connection.commit()
+    drain(app)
+
+    assert (run.result(), len(app.jobs())) == (2, 2)
+
+
+def test_a_workflow_that_was_cancelled_in_its_second_life_says_so(app: Mainspring) -> None:
+    @app.task(retry=ONCE)
+    def fail() -> None:
+        raise ValueError("broken")
+
+    with app.workflow("twice") as wf:
+        wf.add(fail)
+    run = wf.enqueue()
+    drain(app)
+    run.replay()
+    run.cancel("enough")
+
+    with pytest.raises(JobFailed, match=r"cancelled: enough$"):
+        run.result()
+
+
 def test_a_key_made_of_a_result_must_be_told(app: Mainspring) -> None:
     keyed = app.task(name="keyed", key="{number}")(double)
     with app.workflow("clash") as wf:
@@ -669,7 +734,7 @@ def refusals(app: Mainspring) -> dict[str, tuple[Callable[[], object], type[Main
     make = app.task(double)
     wf, other, used = app.workflow("wf"), app.workflow("other"), app.workflow("used")
     node, foreign = wf.add(make, 1), other.add(make, 1)
-    used.add(make, 1)
+    done = used.add(make, 1)
     used.enqueue()
     return {
         "unknown parent": (lambda: make.using(after=[uuid4()]).enqueue(1), JobNotFound, "no job has the id"),
@@ -704,6 +769,14 @@ def refusals(app: Mainspring) -> dict[str, tuple[Callable[[], object], type[Main
             "expected workflow 'none' to have jobs, got none",
         ),
         "enqueued twice": (used.enqueue, InvalidValue, "workflow 'used' was enqueued already"),
+        "added too late": (lambda: used.add(make, 1), InvalidValue, "workflow 'used' was enqueued already"),
+        "undone too late": (lambda: done.on_failure(make, 1), InvalidValue, "workflow 'used' was enqueued already"),
+        "task of another app": (
+            lambda: wf.add(Mainspring("sqlite:///other.db").task(double), 1),
+            InvalidValue,
+            "expected a task of the same app, got one of another: <task double>",
+        ),
+        "key of a map": (lambda: wf.map(make.using(key="a"), [1]), InvalidValue, "expected no key for a map"),
         "odd name": (lambda: app.workflow("a b"), InvalidValue, "expected task to be 1 to 128"),
         "unknown setting": (
             lambda: app.workflow("a", keys="b"),  # type: ignore[call-overload]
@@ -727,7 +800,8 @@ CASES = [
     "unknown parent", "parents that are no list", "parent that is no job", "unknown policy",
     "map over a number", "map over a text", "item of the wrong type", "wrong argument", "too many arguments",
     "no argument", "job of another workflow", "a plain function", "unknown task", "own transaction", "no jobs",
-    "enqueued twice", "odd name", "unknown setting", "nothing to take the workflow", "result that is no JSON",
+    "enqueued twice", "added too late", "undone too late", "task of another app", "key of a map", "odd name",
+    "unknown setting", "nothing to take the workflow", "result that is no JSON",
 ]  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def test_a_workflow_whose_jobs_are_at_work_is_under_way(jobs: Jobs) -> None:
 
     text = shown("show", str(root))
 
-    assert "State     under way\nProgress  1 of 4 jobs: 1 running\n" in text
+    assert "State     under way\nProgress  0 of 4 jobs: 1 running\n" in text
     assert "▶ extract     running" in text
     assert "\nFailures" not in text
     assert "etl       " in shown("list")

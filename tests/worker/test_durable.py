@@ -574,3 +574,69 @@ def test_a_step_has_one_block(app: Mainspring, effects: Callable[[], int]) -> No
     with app.worker():
         assert failure(flow.enqueue()).message.startswith("step 'write' was recorded with its first transaction block")
     assert effects() == 1
+
+
+# --- what handlers must not do -------------------------------------------------------------------------------
+
+
+def test_a_handler_that_catches_its_sleep_sleeps_all_the_same(app: Mainspring) -> None:
+    ran: list[str] = []
+
+    @app.task
+    def flow(ctx: Context) -> str:
+        with suppress(BaseException):
+            ctx.sleep("1h")
+        with suppress(BaseException):
+            ctx.step("refund", ran.append, "refunded")
+        return "too soon"
+
+    job = flow.enqueue()
+    with app.worker():
+        until(lambda: job.state is JobState.SCHEDULED)
+
+    assert ran == []
+    assert [attempt.outcome for attempt in job.attempts()] == ["suspended"]
+
+
+def test_a_handler_that_catches_the_refusal_of_a_result_fails_all_the_same(app: Mainspring) -> None:
+    @app.task(retry=AGAIN)
+    def flow(ctx: Context) -> str:
+        with suppress(Exception):
+            ctx.step("odd", object)
+        return "fine"
+
+    job = flow.enqueue()
+    with app.worker():
+        assert ended(job) is JobState.FAILED
+    assert outcomes(job) == ["failed"]
+    assert "odd" in failure(job).message
+
+
+def test_steps_and_sleeps_in_a_transaction_block_are_refused_before_anything_is_done(app: Mainspring) -> None:
+    ran: list[str] = []
+
+    @app.task
+    def flow(ctx: Context) -> None:
+        with ctx.transaction(result="done"):
+            with pytest.raises(StoreError, match="can't stand inside a transaction block"):
+                ctx.step("one", ran.append, "one")
+            with pytest.raises(StoreError, match="can't stand inside a transaction block"):
+                ctx.sleep("1h")
+
+    with app.worker():
+        assert flow.enqueue().result(timeout=LONG) == "done"
+    assert ran == []
+
+
+def test_jobs_are_not_added_in_a_step_which_later_attempts_skip(app: Mainspring) -> None:
+    @app.task
+    def other() -> None: ...
+
+    @app.task(retry=ONCE)
+    def flow(ctx: Context) -> None:
+        ctx.step("fan out", lambda: str(ctx.add(other)))
+
+    job = flow.enqueue()
+    with app.worker():
+        assert ended(job) is JobState.FAILED
+    assert "expected jobs to be added outside of steps" in failure(job).message

@@ -107,6 +107,7 @@ class Graph:
 
     def undo(self, node: Node, task: Addable | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Take note of what undoes *node*."""
+        self.check_open()
         task = self.task(task)
         if not self._whole:
             raise InvalidValue(
@@ -134,16 +135,24 @@ class Graph:
             )
         return task
 
+    def check_open(self) -> None:
+        """Refuse to add to what is complete. Here it never is."""
+
     def _grow(self, job: NewJob) -> Node:
+        self.check_open()
         self.jobs.append(job if self._whole else replace(job, added=True))
         self._last = job.id
         return Node(self, job)
+
+    def has(self, node: Node) -> bool:
+        """Return whether *node* is one of its jobs."""
+        return node._graph is self  # noqa: SLF001 - a node of ours, or of another graph
 
     def _plain(self, value: Any, path: tuple[int | str, ...], refs: list[Ref], first: int = 0) -> Any:
         """Return *value* with null in the place of each job of this graph in it, which is noted in *refs*."""
         match value:
             case Node():
-                if value._graph is not self:  # noqa: SLF001 - a node of ours, or of another graph
+                if not self.has(value):
                     raise InvalidValue(f"expected a job of this workflow as an argument, got one of another: {value!r}")
                 refs.append(Ref(path, value.id))
                 return None

@@ -130,7 +130,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> str:
-        """How far it is: `7 of 12 jobs: 5 succeeded, 1 running, 1 failed`; the others have not started."""
+        """How far it is: `6 of 12 jobs: 5 succeeded, 1 running, 1 failed`; the others have not started."""
         counts = Counter(self.counts)
         # What waits for jobs of its own is at work.
         moved = sum(node.state is JobState.BLOCKED and node.looks is JobState.RUNNING for node in self.nodes)
@@ -192,8 +192,9 @@ def picture_of(job: Job, members: Sequence[Job], counts: Mapping[UUID, Counts], 
 def progress(counts: Counts) -> str:
     """Return how far a workflow is whose jobs are in these states."""
     begun = {state: count for state, count in counts.items() if state not in _WAITING}
+    ended = sum(count for state, count in begun.items() if state.final)
     told = tally(begun)
-    return f"{sum(begun.values()):,} of {counted(sum(counts.values()), 'job')}{f': {told}' if told else ''}"
+    return f"{ended:,} of {counted(sum(counts.values()), 'job')}{f': {told}' if told else ''}"
 
 
 def tally(counts: Counts) -> str:

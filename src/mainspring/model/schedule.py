@@ -66,6 +66,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     team: str | None = None
     expires: timedelta | None = None  # the task's: how long after its due time a job may start
     fair: str | None = None  # by the task and the payload: whose jobs they are
+    workflow: bool = False  # whether its jobs become workflows
 
     def check(self) -> None:
         """Refuse what makes no sense. Not done whenever one is made: those that come from the database were checked."""

@@ -31,6 +31,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     begun: bool = False
     gathers: bool = False
+    keyless: bool = False  # its jobs have no keys, whatever their task says
     output: UUID | None = None
     undo: tuple[Undo, ...] = ()
 

@@ -47,7 +47,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: S
     # stand in its line; and to keep the line locked until then, or while a large batch is written, would hold up all
     # others who join it.
     line_up = conn is OWN and not keyed and len(jobs) <= _LARGE and any(job.fair for job in jobs)
-    topics = {topic for job in jobs if not job.plan for topic in topics_of(job, has_turn=line_up)}
+    topics = {topic for job in jobs if not job.members for topic in topics_of(job, has_turn=line_up)}
 
     def work(runner: Runner) -> dict[UUID, UUID]:
         find = partial(look if conn is OWN else look_later, runner, together=ids)

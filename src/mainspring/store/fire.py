@@ -24,6 +24,7 @@ from mainspring.model.lifecycle import Asked, Settlement
 from mainspring.model.schedule import Schedule
 from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import ticks as ticks_of
+from mainspring.model.workflow import Plan, encode_plan
 from mainspring.store import control, rows
 from mainspring.store.chunks import chunks
 from mainspring.store.database import FIRE, Database, Row, Runner
@@ -215,6 +216,7 @@ def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
         tick=tick.at,
         expires=definition.expires,
         fair=definition.fair,
+        plan=encode_plan(Plan()) if definition.workflow else None,
     )
 
 

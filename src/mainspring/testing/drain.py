@@ -10,18 +10,19 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from mainspring.app import Mainspring
-from mainspring.errors import CancelRequested, LeaseLost, PauseRequested, Stop, TimeExpired
+from mainspring.errors import CancelRequested, JobNotFound, KeyTaken, LeaseLost, PauseRequested, Stop, TimeExpired
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Outcome, Returned, Succeeded
+from mainspring.model.outcome import Failed, Outcome, Returned, Succeeded
 from mainspring.model.session import NewSession
 from mainspring.model.task import Executor, Task
 from mainspring.store import Store
 from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
+from mainspring.worker.failure import failure_of
 from mainspring.worker.prepare import prepare
 
 T = TypeVar("T")
@@ -94,7 +95,15 @@ def _prepared(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:
         if isinstance(made, Job):
             yield made
         else:
-            app.client.store.settle([settle(job, made, task.retry)])
+            _settle(app.client.store, job, made, task)
+
+
+def _settle(store: Store, job: Job, outcome: Outcome, task: Task) -> None:
+    """Write what an attempt came to; jobs that come with it and can't be stored fail it, as in a worker."""
+    try:
+        store.settle([settle(job, outcome, task.retry)])
+    except (KeyTaken, JobNotFound) as error:
+        store.settle([settle(job, Failed(failure_of(error, task.name), retryable=False))])
 
 
 def _released(store: Store) -> int:
@@ -170,7 +179,7 @@ class _Attempt:
         """Write what the attempt came to, unless that is done already or can't be."""
         self._write()
         if outcome is not None and not self._settled:
-            self._store.settle([settle(self.job, outcome, self.task.retry)])
+            _settle(self._store, self.job, outcome, self.task)
 
     def _write(self) -> None:
         entries, self._unwritten = self._unwritten, []

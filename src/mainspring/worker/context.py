@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from uuid import UUID
 
-from mainspring.errors import InvalidValue, StoreError
+from mainspring.errors import InvalidValue, StepResultRefused, StoreError, Suspension
 from mainspring.model.duration import Duration
 from mainspring.model.graph import Addable, Graph, Node
 from mainspring.model.job import Job, NewJob
@@ -67,6 +67,7 @@ class Context:
         self._attempt = attempt
         self._awaits = awaits
         self._succeeded = False
+        self._lent = False  # whether a transaction block is open
         self._graph: Graph | None = None
         self._durable = Durable(job, attempt, self._check_going_on)
         self.deadline = deadline
@@ -97,6 +98,11 @@ class Context:
         return self._job.tick
 
     @property
+    def left_undone(self) -> Suspension | StepResultRefused | None:
+        """What should have ended the attempt, where its handler has caught it and returned all the same."""
+        return self._durable.left_undone
+
+    @property
     def added(self) -> tuple[NewJob, ...]:
         """The jobs that come with the success of this attempt."""
         return () if self._graph is None else tuple(self._graph.jobs)
@@ -114,7 +120,13 @@ class Context:
         return self._additions().map(task, items, *args, **kwargs)
 
     def _additions(self) -> Graph:
-        self._check_going_on()
+        if self._succeeded:
+            raise StoreError("the job has succeeded with its transaction block, so nothing can come after that")
+        if self._durable.running() is not None:
+            raise InvalidValue(
+                "expected jobs to be added outside of steps, which later attempts skip, and the jobs with them; "
+                "return from the step what is to be added, and add it then"
+            )
         if self._graph is None:
             self._graph = Graph(self._job.workflow, self._job.id, whole=False)
         return self._graph
@@ -191,17 +203,30 @@ class Context:
         self.check()
         encoded = encode_result(result)
         if running is None:
-            with self._attempt.transaction(lambda: Succeeded(encoded, self.added)) as connection:
+            with self._attempt.transaction(lambda: Succeeded(encoded, self.added)) as connection, self._lending():
                 yield connection
             self._succeeded = True
         else:
-            with self._attempt.step_transaction(running.name, encoded) as connection:
+            with self._attempt.step_transaction(running.name, encoded) as connection, self._lending():
                 yield connection
             running.recorded = encoded
+
+    @contextmanager
+    def _lending(self) -> Iterator[None]:
+        self._lent = True
+        try:
+            yield
+        finally:
+            self._lent = False
 
     def _check_going_on(self) -> None:
         if self._succeeded:
             raise StoreError("the job has succeeded with its transaction block, so nothing can come after that")
+        if self._lent:
+            # Kept apart from what the block writes, it would stay when that is rolled back.
+            raise StoreError(
+                "a step, a sleep or a wait can't stand inside a transaction block; put the block into a step"
+            )
         self.check()
 
     def _on_loop(self) -> bool:

@@ -33,6 +33,9 @@ class Keeper(Protocol):
         ...
 
 
+Ends = TypeVar("Ends", Suspension, StepResultRefused)
+
+
 class Running:
     """A step that runs now, and its result, as JSON, once a transaction block has recorded that."""
 
@@ -89,6 +92,7 @@ class Durable:
         self._keeper = keeper
         self._check = check
         self._used: set[str] = set()
+        self.left_undone: Suspension | StepResultRefused | None = None
         self._naming = threading.Lock()
         self._before: dict[str, Step] | None = None if job.fence > 1 else {}
         self._reading = threading.Lock()  # another one, for a loop must not wait for who reads
@@ -138,7 +142,7 @@ class Durable:
                 return
             left = self._keeper.with_store(lambda store: store.begin_sleep(job.id, job.fence, kept, wanted))
             if left > timedelta(0):
-                raise Suspension(left)
+                raise self._ended(Suspension(left))
 
         return work
 
@@ -155,7 +159,7 @@ class Durable:
             if found is None:
                 found = self._keeper.with_store(lambda store: store.take_signal(job.id, job.fence, kept, signal, limit))
             if isinstance(found, timedelta):
-                raise Suspension(found, signal)
+                raise self._ended(Suspension(found, signal))
             return msgspec.json.decode(found)
 
         return work
@@ -165,7 +169,14 @@ class Durable:
         self._check_alone("a step")
         self._reserve(name)
 
+    def _ended(self, why: Ends) -> Ends:
+        """Return *why*, having noted that the attempt should end for it, whatever its handler makes of that."""
+        self.left_undone = why
+        return why
+
     def _check_alone(self, what: str) -> None:
+        if self.left_undone is not None:
+            raise self.left_undone.with_traceback(None)
         self._check()
         outer = self.running()
         if outer is not None:
@@ -219,7 +230,7 @@ class Durable:
         try:
             result = encode_result(returned)
         except Exception as error:  # a result may hold objects of the handler's own, and run their code
-            raise StepResultRefused(running.name, error) from error
+            raise self._ended(StepResultRefused(running.name, error)) from error
         job, name = self._job, running.name
         self._keeper.with_store(lambda store: store.record_step(job.id, job.fence, name, result))
         return result

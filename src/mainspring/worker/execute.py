@@ -62,12 +62,21 @@ def call(task: Task, payload: str, context: Context | None) -> Any:
 def success(task: Task, result: object, context: Context | None = None) -> Outcome:
     """Return the outcome of a handler that returned *result*, having perhaps added jobs by its *context*."""
     try:
+        if context is not None and context.left_undone is not None:
+            return _despite(task, context.left_undone)
         if isinstance(result, Graph):
             return Expanded(tuple(result.jobs), encode_plan(result.plan))
         return Succeeded(encode_result(result), () if context is None else context.added)
     except Exception as error:  # noqa: BLE001 - a result may hold objects of the handler's own, and run their code
         # The work is done; to do it again would not make the result any easier to keep.
         return Failed(failure_of(error, task.name), retryable=False)
+
+
+def _despite(task: Task, why: Suspension | StepResultRefused) -> Outcome:
+    """Return the outcome of a handler that has caught what should have ended its attempt: as if it had not."""
+    if isinstance(why, Suspension):
+        return Suspended(why.delay, why.signal)
+    return Failed(failure_of(why, task.name), retryable=False)
 
 
 def ending(task: Task, error: BaseException, stop: BaseException | None) -> Outcome | None:

@@ -66,7 +66,7 @@ def _expand(job: Job, task: Task, new_ids: NewIds) -> Outcome:
         raise InvalidPayload(f"expected at most {MOST_ITEMS:,} items to map {task.name!r} over, got {len(items):,}")
     payloads = [task.encode(item, *args, **call.kwargs) for item in items]
     members = _members(job, task, payloads, new_ids(len(items), job.id)) if items else []
-    return Expanded(tuple(members), encode_plan(Plan(begun=True, gathers=True)))
+    return Expanded(tuple(members), encode_plan(replace(plan_of(job) or Plan(gathers=True), begun=True)))
 
 
 def _members(job: Job, task: Task, payloads: Sequence[str], ids: Sequence[UUID]) -> list[NewJob]:
@@ -80,7 +80,9 @@ def _members(job: Job, task: Task, payloads: Sequence[str], ids: Sequence[UUID])
         fair=job.fair,
         workflow=job.id,
     )
+    plan = plan_of(job)
+    key_of = task.key_of if plan is None or not plan.keyless else lambda _: None
     return [
-        pattern.like(job_id, payload, task.key_of(payload), job.fair or task.fair_of(payload))
+        pattern.like(job_id, payload, key_of(payload), job.fair or task.fair_of(payload))
         for job_id, payload in zip(ids, payloads, strict=True)
     ]

@@ -21,9 +21,7 @@ def find_workflow(store: Store, text: str) -> Job:
     """Return the workflow with the id *text*, which may be short."""
     job = find(store, text)
     if job.plan is None:
-        # One that is declared by a function is known for a workflow when a worker has run that.
         raise InvalidValue(
-            f"job {job.id} of task {job.task!r} is no workflow, or has not begun; look at it with "
-            f"`mainspring jobs show {job.id}`"
+            f"job {job.id} of task {job.task!r} is no workflow; look at it with `mainspring jobs show {job.id}`"
         )
     return job
