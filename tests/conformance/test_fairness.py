@@ -18,8 +18,9 @@ from mainspring.model.fairness import TURN
 from mainspring.model.job import IfTaken, Job, JobState, NewJob
 from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, Want, want_of
-from mainspring.model.outcome import Cancelled, Failed, Returned, Succeeded
+from mainspring.model.outcome import Cancelled, Expanded, Failed, Returned, Succeeded, Suspended
 from mainspring.model.retry import Retry
+from mainspring.model.workflow import Plan, encode_plan
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -406,6 +407,27 @@ def test_a_flood_that_waits_for_a_limit_has_not_had_its_turns(store: SqlStore, s
         running += started(store, session, shared, 100)
         ended += 1
     assert ended <= 4
+
+
+@pytest.mark.parametrize("way", ["a workflow", "a wait for a signal"])
+def test_what_waits_for_other_than_a_limit_has_had_its_turn_and_holds_up_no_others(
+    store: SqlStore, session: UUID, way: str
+) -> None:
+    store.enqueue(fair_jobs("w", task="waiter"))
+    (waiter,) = taken(store, session, "default", 1)
+    members = (new_job(workflow=waiter.id, queue="other"),)
+    plan = encode_plan(Plan(begun=True))
+    outcome = Expanded(members, plan) if way == "a workflow" else Suspended(LONG, "go")
+    store.settle([settle(waiter, outcome)])
+    assert stored(store, waiter.id).state is JobState.BLOCKED
+    for _ in range(50):
+        store.enqueue(fair_jobs("a"))
+        finish(store, taken(store, session, "default", 1))
+
+    store.enqueue(fair_jobs("a" * 5))
+    store.enqueue(fair_jobs("b" * 40, task="bill"))
+
+    assert keys(taken(store, session, "default", 12)).count("a") == 5
 
 
 def test_a_flood_that_waits_for_a_breaker_has_not_had_its_turns(
