@@ -294,8 +294,8 @@ MUTANTS = [
     Mutant(
         "a block in a step ends the job",
         "worker/context.py",
-        "None if running is None else running.name",
-        "None",
+        "running = self._durable.running()\n        if self._succeeded:",
+        "running = None\n        if self._succeeded:",
         f"{DURABLE}::test_rows_are_written_with_the_step_that_writes_them[sqlite-thread",
     ),
     Mutant(
@@ -322,15 +322,15 @@ MUTANTS = [
     Mutant(
         "a process can't sleep",
         "worker/executors/messages.py",
-        "Snoozed, Suspended, Cancelled",
-        "Snoozed, Cancelled",
+        "Snoozed, Suspended, Expanded",
+        "Snoozed, Expanded",
         f"{DURABLE}::test_steps_sleeps_and_signals_in_a_process[sqlite",
     ),
     Mutant(
         "rows of a step are written apart from its record",
         "worker/attempt.py",
-        "return self._store().step_transaction(job.id, job.fence, (step, result), lines)",
-        'return self._store().step_transaction(job.id, job.fence, (f"{step}?", result), lines)',
+        "step = name, result",
+        'step = f"{name}?", result',
         f"{DURABLE_CRASHES}::test_each_step_is_done_once_or_at_least_once_wherever_its_worker_dies[sqlite",
     ),
     Mutant(
@@ -531,7 +531,7 @@ MUTANTS = [
     ),
     Mutant(
         "nobody tells the scheduler of a job that waits for its turn",
-        "store/enqueue.py",
+        "store/insert.py",
         "(job.fair is not None and not has_turn)",
         "False",
         "tests/worker/test_fairness.py::test_a_job_with_a_key_of_its_own_starts_at_once[sqlite",
@@ -812,13 +812,13 @@ MUTANTS = [
     Mutant(
         "a replay begins with a fence that was used before",
         f"{POSTGRES}/control.sql",
-        "\n       fence, new_reason, error, schedule, tick, fair, weight\nFROM gone",
-        "\n       0, new_reason, error, schedule, tick, fair, weight\nFROM gone",
+        "\n       fence, new_reason, error, schedule, tick, fair, weight, workflow",
+        "\n       0, new_reason, error, schedule, tick, fair, weight, workflow",
         f"{CONTROL}::test_a_dead_job_lives_again_with_fresh_counters_and_a_growing_fence[postgres",
     ),
     Mutant(
         "a lost reply to an enqueue runs a finished job again",
-        "store/enqueue.py",
+        "store/insert.py",
         "known(runner, (job.id for job in jobs)) if runner.in_doubt else set()",
         "set()",
         f"{NETWORK}::test_an_enqueue_whose_reply_is_lost_does_not_run_a_finished_job_again",
@@ -868,7 +868,7 @@ MUTANTS = [
     Mutant(
         "a lost reply to a replay replays twice",
         "store/control.py",
-        "    dead = [job for job in dead if fences.setdefault(job.id, job.fence) == job.fence]\n",
+        "    dead = [job for job in dead if ends.setdefault(job.id, job.finished_at) == job.finished_at]\n",
         "",
         f"{NETWORK}::test_a_replay_whose_reply_is_lost_happens_once",
     ),
@@ -1197,11 +1197,9 @@ MUTANTS = [
     Mutant(
         "a handler's rows are committed before its job is settled",
         "worker/attempt.py",
-        "self._store().transaction(lambda: settle(self._job, Succeeded(result)), self._within) as connection:\n"
-        "                yield connection\n        finally:\n            self._within = None\n"
-        "        self.succeeded()\n",
-        "self._store()._db.lend(lambda tx: None) as connection:\n"
-        "                yield connection\n        finally:\n            self._within = None\n",
+        "lambda lines: self._store().transaction(lambda: settle(job, success()), lines)) as connection:\n"
+        "            yield connection\n        self.succeeded()\n",
+        "lambda _: self._store()._db.lend(lambda tx: None)) as connection:\n            yield connection\n",
         "tests/faults/test_transactions.py::test_each_row_is_there_once_though_workers_are_killed",
     ),
     Mutant(
@@ -1494,15 +1492,15 @@ MUTANTS = [
     Mutant(
         "a job starts though nobody asked whether it may",
         "worker/claim.py",
-        "        taken = self._admit(taken)\n",
-        "",
+        "taken = self._admit(self._prepare(taken))",
+        "taken = self._prepare(taken)",
         "tests/worker/test_limits.py::test_no_more_run_at_once_than_the_limit_of_their_key_allows[sqlite",
     ),
     Mutant(
         "a slot is never given back",
         "store/settle.py",
-        "    topics |= wakes | free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)\n",
-        "    topics |= wakes\n",
+        "    topics |= free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)\n",
+        "",
         f"{LIMITS}::test_whatever_ends_an_attempt_gives_its_slots_back[sqlite",
     ),
     Mutant(
@@ -2152,15 +2150,15 @@ MUTANTS = [
     Mutant(
         "A job that runs gets new arguments",
         "model/lifecycle.py",
-        " or job.state is RUNNING or job.task != new.task",
-        " or job.task != new.task",
+        " or job.state is RUNNING or has_begun(job) or job.task != new.task",
+        " or has_begun(job) or job.task != new.task",
         f"{KEYS}::test_a_running_job_is_never_changed",
     ),
     Mutant(
         "A job gets the arguments of another task",
         "model/lifecycle.py",
-        " or job.state is RUNNING or job.task != new.task",
-        " or job.state is RUNNING",
+        " or job.state is RUNNING or has_begun(job) or job.task != new.task",
+        " or job.state is RUNNING or has_begun(job)",
         f"{KEYS}::test_a_job_of_another_task_is_never_changed",
     ),
     Mutant(
