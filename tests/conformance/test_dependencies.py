@@ -359,6 +359,18 @@ def test_the_cancellation_goes_all_the_way_down_but_for_those_who_run_anyway(sto
     assert state_of(store, grandchild) is CANCELLED
 
 
+def test_who_has_followed_something_up_is_to_look_again_at_once(store: SqlStore) -> None:
+    """For that may have left more to be followed up."""
+    (parent,), child = family(store)
+    store.enqueue([child_of(child)])
+    store.settle([settle(parent, FAILURE)])
+
+    released = store.release()
+
+    assert (released.followed, released.next_due) == (1, timedelta(0))
+    assert store.release().next_due is None
+
+
 def test_a_cancel_of_a_parent_that_waits_is_followed_to_the_end_before_it_returns(store: SqlStore) -> None:
     parent = new_job()
     child = child_of(parent)
@@ -580,6 +592,21 @@ def test_a_parent_that_expired_and_is_replayed_before_that_was_followed_up_keeps
     store.replay([parent.id])
 
     assert work_off(store) == [parent.id, child.id]
+
+
+def test_a_parent_that_can_not_live_again_still_ends_for_its_child(store: SqlStore, clock: SettableClock) -> None:
+    """What was left to be told of its end is taken back by the replay, which finds its key taken."""
+    parent = new_job(expires=HOUR, key="k")
+    child = child_of(parent)
+    store.enqueue([parent, child])
+    clock.advance("2h")
+    store.expire()
+    store.enqueue([new_job(key="k", queue="other")])
+
+    assert store.replay([parent.id]) == {parent.id: EXPIRED}
+
+    store.release()
+    assert state_of(store, child) is CANCELLED
 
 
 def test_a_parent_of_whose_end_nobody_was_told_is_not_counted_against_a_child_that_lives_again(
@@ -863,3 +890,18 @@ def test_a_child_whose_parent_was_pruned_is_cancelled_and_so_are_its_children(
 
     assert stored(store, child.id).reason == f"its parent {parent.id} is gone"
     assert (state_of(store, child), state_of(store, grandchild)) == (CANCELLED, CANCELLED)
+
+
+def test_who_follows_up_hears_of_the_end_of_an_orphan(store: SqlStore, clock: SettableClock) -> None:
+    clock.jump(to=clock.now() + timedelta(days=3650))
+    (parent,), child = family(store, if_failed=IfFailed.WAIT)
+    store.enqueue([child_of(child)])
+    store.settle([settle(parent, FAILURE)])
+    clock.advance("2d")
+    listener = store.listen({"@release"})
+    listener.wait(0.05)
+
+    store.prune(timedelta(0))
+
+    assert "@release" in listener.wait(5)
+    listener.close()

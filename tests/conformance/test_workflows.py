@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from mainspring.errors import InvalidValue, KeyTaken, StoreError
-from mainspring.model.job import Job, JobState, NewJob, Wish
+from mainspring.model.job import IfTaken, Job, JobState, NewJob, Wish
 from mainspring.model.lifecycle import settle
 from mainspring.model.links import Edge, IfFailed
 from mainspring.model.outcome import Cancelled, Expanded, Failed, Outcome, Succeeded
@@ -119,6 +119,18 @@ def test_a_workflow_fails_when_a_member_has_and_names_it(store: SqlStore) -> Non
     assert state_of(store, good) is SUCCEEDED
 
 
+def test_a_workflow_fails_when_a_member_has_expired_and_names_it(store: SqlStore, clock: SettableClock) -> None:
+    root, late = enqueued(store, new_job(expires=HOUR))
+    clock.advance("2h")
+    store.expire()
+    settle_to_the_end(store)
+
+    dead = stored(store, root.id)
+    assert dead.state is FAILED
+    assert dead.failure is not None
+    assert dead.failure.message == f"1 of 1 job failed: greet ({late.id}): {stored(store, late.id).reason}"
+
+
 def test_a_workflow_goes_on_with_what_does_not_depend_on_the_failed_member(store: SqlStore) -> None:
     bad, good = new_jobs(2)
     root, bad, good, never, later = enqueued(store, bad, good, child_of(bad), child_of(good))
@@ -146,6 +158,18 @@ def test_a_workflow_whose_key_is_taken_stands_for_the_other_and_has_no_members(s
     assert store.enqueue_workflow(second) == first.job.id
 
     assert store.get([second.job.id, second.members[0].id]) == {}
+
+
+def test_a_workflow_that_has_begun_does_not_give_way(store: SqlStore) -> None:
+    """Its members have its arguments already."""
+    first = new_workflow(new_job(), key="nightly")
+    store.enqueue_workflow(first)
+    payload = '{"args":["tomorrow"],"kwargs":{}}'
+
+    asked = new_job(task=first.job.task, key="nightly", if_taken=IfTaken.REPLACE, payload=payload)
+    assert store.enqueue([asked]) == [first.job.id]
+
+    assert stored(store, first.job.id).payload == first.job.payload
 
 
 def test_a_member_whose_key_is_taken_is_an_error_and_nothing_is_stored(store: SqlStore) -> None:
@@ -245,6 +269,16 @@ def test_a_job_that_expands_to_nothing_has_succeeded_with_nothing(store: SqlStor
 
     assert states(store, job, child) == [SUCCEEDED, READY]
     assert store.results([job.id]) == {job.id: "[]"}
+
+
+def test_a_job_that_has_become_a_workflow_does_not_expire(store: SqlStore, clock: SettableClock) -> None:
+    job = claimed_job(store, expires=HOUR)
+    expand(store, job)
+    clock.advance("2h")
+
+    assert store.expire().count == 0
+
+    assert state_of(store, job) is BLOCKED
 
 
 def test_a_stale_expansion_stores_no_members(store: SqlStore) -> None:
@@ -575,6 +609,21 @@ def test_an_undo_that_fails_does_not_keep_the_others_from_running(store: SqlStor
     assert state_of(store, root) is FAILED
 
 
+def test_a_workflow_does_not_end_before_all_is_undone(store: SqlStore) -> None:
+    root, members, _ = saga(store)
+    for member, outcome in zip(members, ENDS, strict=True):
+        end(store, member, outcome)
+    settle_to_the_end(store)
+
+    for left in (2, 1):
+        assert (state_of(store, root), stored(store, root.id).pending) == (BLOCKED, left)
+        (job,) = claimed_jobs(store).values()
+        store.settle([settle(job, SUCCESS)])
+        settle_to_the_end(store)
+
+    assert state_of(store, root) is FAILED
+
+
 def test_nothing_is_undone_when_the_workflow_succeeds(store: SqlStore) -> None:
     root, _, _ = saga(store)
 
@@ -698,6 +747,28 @@ def test_a_replayed_member_does_not_bring_back_others_that_failed(store: SqlStor
 
     assert work_off(store) == [one.id]
     assert states(store, root, one, other) == [FAILED, SUCCEEDED, FAILED]
+
+
+def test_a_replayed_member_does_not_bring_back_what_ran_after_it_and_failed(store: SqlStore) -> None:
+    """Only what was cancelled because of it depends on it; the other had its chance."""
+    first = new_job()
+    root, first, after = enqueued(store, first, child_of(first, if_failed=IfFailed.RUN))
+    work_off(store, {first.id: FAILURE, after.id: FAILURE})
+
+    store.replay([first.id])
+
+    assert work_off(store) == [first.id]
+    assert states(store, root, first, after) == [FAILED, SUCCEEDED, FAILED]
+
+
+def test_a_replayed_workflow_none_of_whose_members_can_live_again_ends_again(store: SqlStore) -> None:
+    root, bad = enqueued(store, new_job(key="k"))
+    work_off(store, {bad.id: FAILURE})
+    store.enqueue([new_job(key="k", queue="other")])
+
+    assert store.replay([root.id]) == {root.id: FAILED}
+
+    assert state_of(store, bad) is FAILED
 
 
 def test_a_dead_letter_that_is_replayed_brings_back_its_workflow(store: SqlStore) -> None:

@@ -719,6 +719,21 @@ def test_a_settle_of_a_parent_whose_reply_is_lost_counts_once(
     assert stored(local, child.id).state is JobState.READY
 
 
+def test_a_settle_of_a_member_whose_reply_is_lost_counts_once_for_its_workflow(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    """Were it counted twice, the workflow would end before its other member."""
+    new = new_workflow(new_job(), new_job(queue="other"))
+    local.enqueue_workflow(new)
+    (job,) = remote.claim(opened_session(remote), "default", 1)
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.settle([settle(job, Succeeded("1"))]) == {job.id}
+
+    local.release()
+    assert (stored(local, new.job.id).state, stored(local, new.job.id).pending) == (JobState.BLOCKED, 1)
+
+
 def test_a_settle_that_adds_members_whose_reply_is_lost_adds_them_once(
     proxy: FaultyProxy, remote: SqlStore, local: SqlStore
 ) -> None:

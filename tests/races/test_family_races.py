@@ -13,6 +13,7 @@ import pytest
 
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
+from mainspring.model.links import IfFailed
 from mainspring.model.outcome import Cancelled, Succeeded
 from mainspring.store import open_store
 from mainspring.store.sql import SqlStore
@@ -21,10 +22,12 @@ from tests.races.test_limit_races import _waiting as waiting
 from tests.races.test_limit_races import deadlocks
 from tests.support.databases import execute
 from tests.support.factories import (
+    FAILURE,
     SUCCESS,
     child_of,
     claimed_job,
     claimed_jobs,
+    end,
     new_job,
     new_jobs,
     new_workflow,
@@ -110,6 +113,45 @@ def test_a_settle_waits_for_the_enqueue_that_has_the_parent_and_then_sees_the_ch
         enqueueing.commit()
         assert settling.result() == {parent.id}
 
+    assert state_of(store, child) is JobState.READY
+    store.close()
+
+
+def test_a_parent_that_has_children_does_not_end_while_another_is_enqueued(postgres_url: str) -> None:
+    """It is marked as a parent already, so the enqueue has nothing to write to it, and must lock it all the same."""
+    store = open_store(postgres_url)
+    parent = claimed_job(store)
+    store.enqueue([child_of(parent)])
+    child = child_of(parent, key="k")
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(postgres_url) as holder:
+        store.enqueue([new_job(key="k")], holder)
+        enqueueing = pool.submit(store.enqueue, [child])
+        until(lambda: waiting(postgres_url) == 1)
+        settling = pool.submit(store.settle, [settle(parent, SUCCESS)])
+        until(lambda: waiting(postgres_url) == 2 or settling.done())
+        holder.rollback()
+        assert (enqueueing.result(), settling.result()) == ([child.id], {parent.id})
+
+    assert state_of(store, child) is JobState.READY
+    store.close()
+
+
+def test_a_dead_parent_is_not_replayed_while_a_child_of_it_is_enqueued(postgres_url: str) -> None:
+    """Who replays it looks whether anybody waits for it, and would not see the child."""
+    store = open_store(postgres_url)
+    parent = claimed_job(store)
+    store.settle([settle(parent, FAILURE)])
+    child = child_of(parent, if_failed=IfFailed.WAIT, key="k")
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(postgres_url) as holder:
+        store.enqueue([new_job(key="k")], holder)
+        enqueueing = pool.submit(store.enqueue, [child])
+        until(lambda: waiting(postgres_url) == 1)
+        replaying = pool.submit(store.replay, [parent.id])
+        until(lambda: waiting(postgres_url) == 2 or replaying.done())
+        holder.rollback()
+        assert (enqueueing.result(), replaying.result()) == ([child.id], {parent.id: JobState.READY})
+
+    end(store, parent)
     assert state_of(store, child) is JobState.READY
     store.close()
 
