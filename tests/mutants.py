@@ -2279,14 +2279,14 @@ MUTANTS = [
     Mutant(
         "the first parent to end sets its child free (sqlite)",
         f"{SQLITE}/workflows.sql",
-        "SET pending = max(pending - given.ended, 0)",
+        "SET pending = max(coalesce(pending, 0) - given.ended, 0)",
         "SET pending = 0",
         f"{DEPENDENCIES}::test_the_last_parent_to_end_sets_the_child_free[sqlite",
     ),
     Mutant(
         "the first parent to end sets its child free (postgres)",
         f"{POSTGRES}/workflows.sql",
-        "SET pending = greatest(job.pending - given.ended, 0)",
+        "SET pending = greatest(coalesce(job.pending, 0) - given.ended, 0)",
         "SET pending = 0",
         f"{DEPENDENCIES}::test_the_last_parent_to_end_sets_the_child_free[postgres",
     ),
@@ -2306,16 +2306,16 @@ MUTANTS = [
     ),
     Mutant(
         "a child that was to run anyway is cancelled",
-        "store/tell.py",
-        " or if_failed is IfFailed.RUN:",
-        ":",
+        "model/lifecycle.py",
+        "return True if if_failed is IfFailed.RUN else None",
+        "return False if if_failed is IfFailed.RUN else None",
         f"{DEPENDENCIES}::test_a_child_does_as_it_says_when_its_parent_ends_badly[sqlite-failed-run",
     ),
     Mutant(
         "a child runs though its parent has failed",
-        "store/tell.py",
-        " or if_failed is IfFailed.RUN:",
-        " or if_failed is not IfFailed.WAIT:",
+        "model/lifecycle.py",
+        "if ended is None or if_failed is IfFailed.CANCEL:",
+        "if ended is None:",
         f"{DEPENDENCIES}::test_a_child_does_as_it_says_when_its_parent_ends_badly[sqlite-failed-cancel",
     ),
     Mutant(
@@ -2328,15 +2328,15 @@ MUTANTS = [
     Mutant(
         "a child of a parent that has failed long ago runs",
         "store/parents.py",
-        "(state is None or edge.if_failed is IfFailed.CANCEL)",
-        "state is None",
+        "                if may is False:\n",
+        "                if False:\n",
         f"{DEPENDENCIES}::test_a_child_of_a_parent_that_has_failed_does_as_it_says[sqlite-cancel",
     ),
     Mutant(
         "a child does not wait for the replay of a parent that has failed long ago",
         "store/parents.py",
-        "waits = edge.if_failed is IfFailed.WAIT and state not in (None, JobState.SUCCEEDED)",
-        "waits = False",
+        "                waits = may is None\n",
+        "                waits = False\n",
         f"{DEPENDENCIES}::test_a_child_of_a_parent_that_has_failed_does_as_it_says[sqlite-wait",
     ),
     Mutant(
@@ -2398,8 +2398,8 @@ MUTANTS = [
     Mutant(
         "a caller keeps a parent locked for as long as he likes",
         "store/enqueue.py",
-        "(look if conn is OWN else look_later)(runner, jobs)",
-        "look(runner, jobs)",
+        "partial(look if conn is OWN else look_later, runner",
+        "partial(look, runner",
         f"{DEPENDENCIES}::test_a_parent_is_not_locked_for_as_long_as_a_caller_likes",
     ),
     Mutant(
@@ -2462,8 +2462,8 @@ MUTANTS = [
     Mutant(
         "a child is replayed though its parent is dead",
         "store/revive.py",
-        "if job.id not in outlook.broken and job.workflow",
-        "if job.workflow",
+        "(job.id not in outlook.broken and job.workflow",
+        "(job.workflow",
         f"{DEPENDENCIES}::test_a_replayed_child_looks_at_its_parent_anew[sqlite-cancel",
     ),
     Mutant(
@@ -2616,8 +2616,8 @@ MUTANTS = [
     Mutant(
         "a workflow whose last member did not run does not end",
         "store/follow.py",
-        "return topics | leave(tx, FINISH, told.complete)",
-        "return topics",
+        "return len(taken), topics | leave(tx, FINISH, told.complete)",
+        "return len(taken), topics",
         f"{WORKFLOWS}::test_a_workflow_goes_on_with_what_does_not_depend_on_the_failed_member[sqlite",
     ),
     Mutant(
@@ -2693,8 +2693,8 @@ MUTANTS = [
     Mutant(
         "a second cancel cancels what undoes the work",
         "store/control.py",
-        "if has_begun(job) and job.wish is not Wish.CANCEL]",
-        "if has_begun(job)]",
+        "if not has_begun(job) or job.wish is Wish.CANCEL:",
+        "if not has_begun(job):",
         f"{WORKFLOWS}::test_a_second_cancel_does_not_keep_what_was_done_from_being_undone[sqlite",
     ),
     Mutant(
@@ -2707,14 +2707,14 @@ MUTANTS = [
     Mutant(
         "members that come to a paused workflow go on",
         "store/members.py",
-        "if job.state is JobState.PAUSED or job.wish is Wish.CANCEL}",
-        "if job.wish is Wish.CANCEL}",
+        "if job.state is JobState.PAUSED or job.id in cancelled}",
+        "if job.id in cancelled}",
         f"{WORKFLOWS}::test_members_that_come_while_their_workflow_is_paused_are_paused_too[sqlite",
     ),
     Mutant(
         "members that come to a cancelled workflow go on",
         "store/members.py",
-        "if job.state is JobState.PAUSED or job.wish is Wish.CANCEL}",
+        "if job.state is JobState.PAUSED or job.id in cancelled}",
         "if job.state is JobState.PAUSED}",
         f"{WORKFLOWS}::test_members_that_come_after_a_cancel_are_cancelled_too[sqlite",
     ),
@@ -2798,8 +2798,8 @@ MUTANTS = [
     Mutant(
         "what failed is undone",
         "store/follow.py",
-        " in members if state is JobState.SUCCEEDED}",
-        " in members}",
+        " for job in members if job.state is JobState.SUCCEEDED}",
+        " for job in members}",
         f"{WORKFLOWS}::test_nothing_is_undone_when_nothing_was_done[sqlite",
     ),
     Mutant(
@@ -2846,9 +2846,9 @@ MUTANTS = [
     ),
     Mutant(
         "a replayed member brings back what ran after it and failed",
-        "store/revive.py",
-        "        if job.state is JobState.CANCELLED\n",
-        "",
+        f"{SQLITE}/workflows.sql",
+        "  AND state = 'cancelled' AND links IS NOT NULL",
+        "  AND links IS NOT NULL",
         f"{WORKFLOWS}::test_a_replayed_member_does_not_bring_back_what_ran_after_it_and_failed[sqlite",
     ),
     Mutant(
@@ -2875,29 +2875,29 @@ MUTANTS = [
     Mutant(
         "a workflow is replayed that has undone what it did",
         "store/revive.py",
-        " or _is_undone(tx, job):",
+        " or is_undone(tx, job):",
         ":",
         f"{WORKFLOWS}::test_a_workflow_that_was_undone_is_not_replayed_and_nor_are_its_members[sqlite",
     ),
     Mutant(
         "a member is replayed while its workflow is being undone",
         "store/revive.py",
-        " - ids | being_undone",
-        " - ids",
+        " - ids) | undone",
+        " - ids)",
         f"{WORKFLOWS}::test_a_member_is_not_replayed_while_its_workflow_is_being_undone[sqlite",
     ),
     Mutant(
         "a map gathers its results in another order (sqlite)",
         f"{SQLITE}/workflows.sql",
-        "WHERE workflow = :workflow\nORDER BY id;",
-        "WHERE workflow = :workflow\nORDER BY id DESC;",
+        "WHERE workflow = :workflow AND links IS NULL\nORDER BY id;",
+        "WHERE workflow = :workflow AND links IS NULL\nORDER BY id DESC;",
         f"{WORKFLOWS}::test_a_map_gathers_what_its_members_returned_in_the_order_of_their_ids[sqlite",
     ),
     Mutant(
         "a map gathers its results in another order (postgres)",
         f"{POSTGRES}/workflows.sql",
-        "WHERE workflow = :workflow\nORDER BY id;",
-        "WHERE workflow = :workflow\nORDER BY id DESC;",
+        "WHERE workflow = :workflow AND links IS NULL\nORDER BY id;",
+        "WHERE workflow = :workflow AND links IS NULL\nORDER BY id DESC;",
         f"{WORKFLOWS}::test_a_map_gathers_what_its_members_returned_in_the_order_of_their_ids[postgres",
     ),
     Mutant(
@@ -2910,7 +2910,7 @@ MUTANTS = [
     Mutant(
         "results of any size are read at once",
         "store/results.py",
-        "if room < 0:",
+        "if characters > LARGEST:",
         "if False:",
         f"{WORKER_WORKFLOWS}::test_results_that_are_too_large_together_fail_the_job_that_wants_them_and_no_other[sqlite",
     ),
@@ -2924,8 +2924,8 @@ MUTANTS = [
     Mutant(
         "PostgreSQL prunes members of workflows that live",
         "store/postgres/migrations/0001_kernel.sql",
-        "SELECT id, NULL AS filed_at FROM mainspring.jobs\n",
-        "SELECT id, NULL AS filed_at FROM mainspring.jobs WHERE FALSE\n",
+        "(SELECT NULL AS filed_at FROM mainspring.jobs WHERE id = going.workflow OFFSET 0)",
+        "(SELECT NULL AS filed_at FROM mainspring.jobs WHERE FALSE OFFSET 0)",
         f"{WORKFLOWS}::test_members_are_kept_for_as_long_as_their_workflow_lives[postgres",
     ),
     Mutant(
@@ -2973,7 +2973,7 @@ MUTANTS = [
     Mutant(
         "a job takes the result of a job of another workflow",
         "model/graph.py",
-        "if value._graph is not self:",
+        "if not self.has(value):",
         "if False:",
         f"{APP_WORKFLOWS}::test_what_is_wrong_is_refused_in_a_sentence_and_nothing_is_stored"
         "[sqlite-job of another workflow",
@@ -2984,6 +2984,83 @@ MUTANTS = [
         "if not self._whole:",
         "if False:",
         f"{APP_WORKFLOWS}::test_what_comes_with_a_job_can_undo_nothing[sqlite",
+    ),
+    Mutant(
+        "what undoes has a key that another may have",
+        "model/graph.py",
+        ", keyed=False)",
+        ")",
+        f"{APP_WORKFLOWS}::test_what_undoes_has_no_key_that_another_could_have[sqlite",
+    ),
+    Mutant(
+        "what undoes can't be replayed",
+        "store/revive.py",
+        "if job.id in undoing or (",
+        "if (",
+        f"{APP_WORKFLOWS}::test_what_undoes_can_be_replayed_by_itself[sqlite",
+    ),
+    Mutant(
+        "a cancel reaches what undoes the work of a workflow that failed",
+        "store/control.py",
+        " and is_undone(tx, job))",
+        " and False)",
+        f"{APP_WORKFLOWS}::test_to_cancel_a_workflow_that_undoes_what_it_did_does_not_keep_it_from_that[sqlite",
+    ),
+    Mutant(
+        "a map gathers what was added",
+        f"{SQLITE}/workflows.sql",
+        "WHERE workflow = :workflow AND links IS NULL\nORDER BY id;",
+        "WHERE workflow = :workflow\nORDER BY id;",
+        f"{APP_WORKFLOWS}::test_a_map_gathers_what_it_was_made_of_and_not_what_was_added[sqlite",
+    ),
+    Mutant(
+        "a repeated request looks at parents that are gone",
+        "store/enqueue.py",
+        "    outlook = find(new)\n",
+        "    outlook = find(jobs)\n",
+        f"{APP_WORKFLOWS}::test_a_request_that_is_repeated_gets_its_job_though_its_parent_is_gone[sqlite",
+    ),
+    Mutant(
+        "an expansion that can't be stored is tried for ever",
+        "worker/settle.py",
+        " or settlement.spawn:",
+        ":",
+        f"{WORKER_WORKFLOWS}::test_a_workflow_that_can_not_be_stored_fails_with_the_reason[sqlite-a key twice",
+    ),
+    Mutant(
+        "SQLite lets what waits for members hold up turns",
+        f"{SQLITE}/fragments.sql",
+        "WHERE ahead.waits_for IS NOT NULL AND ahead.fair IS NOT NULL",
+        "WHERE ahead.state = 'blocked' AND ahead.fair IS NOT NULL",
+        f"{FAIRNESS}::test_what_waits_for_other_than_a_limit_has_had_its_turn_and_holds_up_no_others[sqlite-a workflow",
+    ),
+    Mutant(
+        "a handler that catches its sleep goes on",
+        "worker/execute.py",
+        "        if context is not None and context.left_undone is not None:\n",
+        "        if False:\n",
+        "tests/worker/test_durable.py::test_a_handler_that_catches_its_sleep_sleeps_all_the_same[sqlite",
+    ),
+    Mutant(
+        "what comes after a sleep that was caught is done at once",
+        "worker/durable.py",
+        "        if self.left_undone is not None:\n            raise self.left_undone.with_traceback(None)\n",
+        "",
+        "tests/worker/test_durable.py::test_a_handler_that_catches_its_sleep_sleeps_all_the_same[sqlite",
+    ),
+    Mutant(
+        "a step stands in a transaction block that may be rolled back",
+        "worker/context.py",
+        "        if self._lent:\n",
+        "        if False:\n",
+        "tests/worker/test_durable.py::test_steps_and_sleeps_in_a_transaction_block_are_refused_before_anything_is_done",
+    ),
+    Mutant(
+        "jobs are added in a step that is skipped later",
+        "worker/context.py",
+        "        if self._durable.running() is not None:\n            raise InvalidValue(",
+        "        if False:\n            raise InvalidValue(",
+        "tests/worker/test_durable.py::test_jobs_are_not_added_in_a_step_which_later_attempts_skip[sqlite",
     ),
 ]
 
