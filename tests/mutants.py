@@ -2314,8 +2314,8 @@ MUTANTS = [
     Mutant(
         "a child runs though its parent has failed",
         "model/lifecycle.py",
-        "if ended is None or if_failed is IfFailed.CANCEL:",
-        "if ended is None:",
+        "if ended is None or if_failed is IfFailed.CANCEL:\n        return False",
+        "if ended is None or if_failed is IfFailed.CANCEL:\n        return ended is not None",
         f"{DEPENDENCIES}::test_a_child_does_as_it_says_when_its_parent_ends_badly[sqlite-failed-cancel",
     ),
     Mutant(
@@ -2877,7 +2877,7 @@ MUTANTS = [
         "store/revive.py",
         " or is_undone(tx, job):",
         ":",
-        f"{WORKFLOWS}::test_a_workflow_that_was_undone_is_not_replayed_and_nor_are_its_members[sqlite",
+        f"{APP_WORKFLOWS}::test_what_is_undone_is_undone_in_reverse_order_if_the_workflow_fails[sqlite",
     ),
     Mutant(
         "a member is replayed while its workflow is being undone",
