@@ -32,7 +32,10 @@ def new_id() -> UUID:
 
 
 def new_job(**changes: Any) -> NewJob:
-    given: dict[str, Any] = {"id": new_id(), "task": "greet", "payload": '{"args":[],"kwargs":{}}'}
+    # Ids of the same moment that come from another source may be larger, and a child's must not be smaller.
+    youngest = max((edge.parent for edge in changes.get("parents", ())), default=None)
+    (made,) = _ids.many(1, youngest)
+    given: dict[str, Any] = {"id": made, "task": "greet", "payload": '{"args":[],"kwargs":{}}'}
     return NewJob(**given | changes)
 
 
