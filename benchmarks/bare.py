@@ -184,8 +184,8 @@ gone AS (
 )
 INSERT INTO mainspring.jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
-    session, started_at, reason, error, finished_at, outcome, result)
+    session, started_at, reason, error, finished_at, outcome, result, filed_at)
 SELECT id, task, queue, payload, priority, told ->> 1, run_at, created_at, key, attempt, losses, fence,
-       session, started_at, reason, error, now(), told ->> 1, told ->> 2
+       session, started_at, reason, error, now(), told ->> 1, told ->> 2, now()
 FROM gone
 """

@@ -25,7 +25,7 @@ from mainspring.worker.executors.executor import Executor
 from mainspring.worker.executors.references import importable
 from mainspring.worker.held import Held
 from mainspring.worker.pace import Pace
-from mainspring.worker.prepare import prepare
+from mainspring.worker.prepare import is_related, prepare
 from mainspring.worker.queues import Queues
 from mainspring.worker.session import WorkerSession
 
@@ -143,6 +143,8 @@ class Claimer:
 
     def _prepare(self, taken: list[Held]) -> list[Held]:
         """Return those of *taken* that are to start, with all that they need."""
+        if not any(is_related(held.job) for held in taken):
+            return taken  # for short: most have nothing to do with others
         try:
             prepared = prepare(self._store, [(held.job, held.task) for held in taken], self._host.new_ids)
         except StoreError:

@@ -23,12 +23,16 @@ MOST_ITEMS = 100_000
 NewIds = Callable[[int, UUID | None], list[UUID]]
 
 
+def is_related(job: Job) -> bool:
+    """Return whether *job* may take results of others, or stand for them."""
+    return job.links is not None or job.workflow is not None or job.plan is not None
+
+
 def prepare(store: Store, jobs: Sequence[tuple[Job, Task]], new_ids: NewIds) -> list[Job | Outcome]:
     """Return, for each of *jobs*, how it starts, or what its attempt has come to already."""
-    if not any(job.workflow or job.links or job.plan for job, _ in jobs):
-        return [job for job, _ in jobs]
     try:
-        results = store.results(set().union(*(_wanted(job) for job, _ in jobs)))
+        wanted = set[UUID]().union(*(_wanted(job) for job, _ in jobs))
+        results = store.results(wanted) if wanted else {}
     except InvalidPayload as error:
         if len(jobs) == 1:
             return [Failed(failure_of(error, jobs[0][1].name), retryable=False)]
