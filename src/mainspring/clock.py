@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -55,3 +56,8 @@ def moment(microseconds: int) -> datetime:
 def random_bits(count: int) -> int:
     """Return *count* bits from the operating system, so that forked processes never draw the same."""
     return int.from_bytes(os.urandom((count + 7) // 8)) >> (-count % 8)
+
+
+def secret_bytes(count: int) -> bytes:
+    """Return *count* bytes that nobody can guess."""
+    return secrets.token_bytes(count)

@@ -5,20 +5,38 @@
     │   ├── InvalidPayload               an argument or result that JSON can't carry
     │   │   └── StepResultRefused        the result of a step that has run
     │   ├── InvalidURL                   a database address
+    │   ├── CommandRefused               a command that a worker does not run
+    │   ├── OutboundRefused              a request to where none may go
+    │   ├── InvalidKey                   an encryption key
     │   ├── DuplicateTask                a second task of the same name
     │   └── DuplicateSchedule            a second schedule of the same id
     ├── NotFound (LookupError)           a missing thing
     │   ├── TaskNotFound
     │   ├── JobNotFound
     │   ├── ScheduleNotFound
-    │   └── DeadGroupNotFound        a group of dead letters
+    │   ├── AlertNotFound
+    │   ├── NotificationNotFound         a rule of a team
+    │   ├── DeadGroupNotFound            a group of dead letters
+    │   ├── TokenNotFound
+    │   ├── SecretNotFound
+    │   └── TeamNotFound                 a team of which nothing was said
+    ├── KeyMissing                       an encryption key that is not here
+    ├── SealBroken                       something sealed that is not what it was, or not where it belongs
     ├── IllegalMove                      a transition that the lifecycle does not allow
     ├── Snooze                           raised by a handler that wants to be run again later (model/outcome.py)
+    ├── RetryAfter                       raised by one that failed, and knows when to try again (model/outcome.py)
     ├── KeyTaken                         a job of a workflow that can't be made
     ├── JobFailed                        a result that will never come
     ├── ResultNotReady (TimeoutError)    a result that has not come in time
     ├── ReplayRefused                    a job that can't live again
     ├── SignalRefused                    a job that takes no signal
+    ├── QuotaExceeded                    more than a team may have
+    ├── OutboundFailed                   a request that did not get through
+    ├── NotAllowed                       what is not for one team to do
+    ├── Undelivered                      a notification that did not arrive, this time
+    │   └── Undeliverable                one that never will
+    ├── ServerUnavailable                a server that can't be reached
+    ├── ServerRefused                    a server that does not do it
     └── StoreError                       the database
         ├── StoreUnavailable             can't be reached, or did not answer in time
         ├── StoreReadOnly                can't be written
@@ -78,6 +96,18 @@ class InvalidURL(InvalidValue):
     """A database address that Mainspring does not understand."""
 
 
+class OutboundRefused(InvalidValue):
+    """A request that must not be sent: to a private address, or with a URL or header that is none."""
+
+
+class CommandRefused(InvalidValue):
+    """A command that the worker does not allow, or could not run as it was asked for."""
+
+
+class InvalidKey(InvalidValue):
+    """What is no encryption key, or one that others may know; the message never shows it."""
+
+
 class DuplicateTask(InvalidValue):
     """A second task of the same name."""
 
@@ -117,6 +147,20 @@ class ScheduleNotFound(NotFound):
         super().__init__(f"no schedule has the id {schedule_id!r}{did_you_mean(schedule_id, known)}")
 
 
+class AlertNotFound(NotFound):
+    """An alert id that no stored alert has."""
+
+    def __init__(self, alert_id: str, known: Iterable[str]) -> None:
+        super().__init__(f"no alert has the id {alert_id!r}{did_you_mean(alert_id, known)}")
+
+
+class NotificationNotFound(NotFound):
+    """The id of a rule that the team does not have."""
+
+    def __init__(self, rule_id: str, known: Iterable[str]) -> None:
+        super().__init__(f"no notification has the id {rule_id!r}{did_you_mean(rule_id, known)}")
+
+
 class DeadGroupNotFound(NotFound):
     """A fingerprint that no dead letter has."""
 
@@ -124,6 +168,41 @@ class DeadGroupNotFound(NotFound):
         super().__init__(
             f"no dead letters have a fingerprint that begins with {group!r}; they may have been replayed, discarded or "
             "pruned"
+        )
+
+
+class TokenNotFound(NotFound):
+    """The id of a token that is not known."""
+
+    def __init__(self, token_id: str) -> None:
+        # No more of it than an id has: whoever pasted the token itself must not find its secret in a log.
+        super().__init__(f"no token has the id {token_id[:12]!r}; `mainspring tokens list` shows those that there are")
+
+
+class TeamNotFound(NotFound):
+    """The name of a team of which nothing was said."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"nothing was said of a team named {name!r}{did_you_mean(name, known)}")
+
+
+class SecretNotFound(NotFound):
+    """A secret that the team does not have."""
+
+    def __init__(self, name: str, team: str) -> None:
+        super().__init__(f"team {team!r} has no secret named {name!r}; set it with `mainspring secrets set {name}`")
+
+
+class KeyMissing(MainspringError):
+    """The encryption key that is needed is not known to this process."""
+
+
+class SealBroken(MainspringError):
+    """What was sealed is not what it was, or was sealed for another place than the one where it was found."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} can't be opened: it was changed, or was sealed for something else; restore it, or set it anew"
         )
 
 
@@ -170,6 +249,51 @@ class SignalRefused(MainspringError):
 
     def __init__(self, job_id: object, why: str) -> None:
         super().__init__(f"job {job_id} {why}")
+
+
+class OutboundFailed(MainspringError):
+    """A request did not get through, or its reply did not come in time; another try may help."""
+
+
+class QuotaExceeded(MainspringError):
+    """A team asked for more than it may have. `retry_after` is in how many seconds it may, where time will help."""
+
+    retry_after: float | None = None
+
+    def __init__(self, team: str, what: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        when = "" if retry_after is None else f"; try again in {retry_after:.3g} s"
+        super().__init__(f"team {team!r} may not have {what}{when}")
+
+
+class NotAllowed(MainspringError):
+    """A team asked for what would touch others."""
+
+    def __init__(self, team: str | None, deed: str) -> None:
+        super().__init__(f"team {team!r} can't {deed}; ask whoever looks after the whole fleet")
+
+
+class Undelivered(MainspringError):
+    """A notification did not arrive; another try may help."""
+
+
+class Undeliverable(Undelivered):
+    """A notification will not arrive, however often it is tried."""
+
+
+class ServerUnavailable(MainspringError):
+    """A server of ours can't be reached, or did not answer in time."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the server can't be reached: {why}")
+
+
+class ServerRefused(MainspringError):
+    """A server of ours refused what was asked of it; `status` is what HTTP calls that."""
+
+    def __init__(self, why: str, status: int) -> None:
+        self.status = status
+        super().__init__(why)
 
 
 class Stop(BaseException):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -21,6 +22,18 @@ class Attempt(msgspec.Struct, frozen=True):
     finished_at: datetime | None
     outcome: str | None
     error: str | None
+    details: str | None = None  # what it says of itself, as JSON: an exit code, sizes
+    worker: str | None = None  # the name of the process that made it
+
+    @property
+    def duration(self) -> timedelta | None:
+        """How long it took, once it has ended."""
+        return None if self.finished_at is None else self.finished_at - self.started_at
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it says of itself, by name; nothing if it says nothing."""
+        return msgspec.json.decode(self.details, type=dict[str, Any]) if self.details else {}
 
     @property
     def failure(self) -> Failure | None:

@@ -20,6 +20,7 @@ from mainspring.model.fairness import Line, check_weight
 from mainspring.model.journal import Reached
 from mainspring.model.limits import Want
 from mainspring.model.links import Edge, Links, check_parents, decode_links, encode_links
+from mainspring.model.team import full_name, local_name
 from mainspring.model.text import check_document, shortened
 
 
@@ -108,14 +109,17 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     members: int = 0  # of a workflow that comes with its members: how many
     awaited: bool = False  # whether a job that comes with it has it for a parent
     added: bool = False  # whether it is not among those that its workflow was made of
+    team: str | None = None  # whose it is; None stands for the default team
+    notify: str | None = None  # who is told of what becomes of it, as JSON
+    trace: str | None = None  # the trace of which its enqueue is part
 
     def __post_init__(self) -> None:
         _check_own(self.id, self.payload)
         check_name(self.task, "task")
-        check_name(self.queue, "queue")
+        check_queue(self.queue, self.task)
         check_priority(self.priority)
         if self.run_at is not None:
-            _check_instant(self.run_at)
+            check_instant(self.run_at)
         if not isinstance(self.delay, timedelta):
             raise InvalidValue(f"expected delay to be a timedelta, got: {shortened(self.delay)}")
         if self.delay:
@@ -155,9 +159,24 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.workflow or self.parents or self.plan or self.awaited or self.added)
 
     @property
+    def attributed(self) -> bool:
+        """Whether it is anybody's in particular, or anybody is told of it."""
+        return bool(self.team or self.notify or self.trace)
+
+    @property
     def links(self) -> str | None:
         """What is kept of its beginnings: of one that is no more than an item of a map, nothing."""
         return encode_links(self.parents, self.expires) if self.parents or self.added else None
+
+    def given_to(self, team: str | None) -> NewJob:
+        """Return it as a job of *team*, among whose keys its own are.
+
+        If it has no fair key it stands in the team's own line, so that teams take turns where they share a queue.
+        """
+        key = full_name(team, local_name(self.key))
+        idempotency_key = full_name(team, local_name(self.idempotency_key))
+        fair = full_name(team, local_name(self.fair if team is None else self.fair or ""))
+        return replace(self, team=team, key=key, idempotency_key=idempotency_key, fair=fair)
 
     def like(self, job_id: UUID, payload: str, key: str | None = None, fair: str | None = None) -> NewJob:
         """Return a job with an id, a payload, and perhaps a *key* and *fair* of its own; the rest is checked already.
@@ -214,6 +233,9 @@ class Job(msgspec.Struct, frozen=True):
     pending: int | None = None  # how many parents, or members, it waits for
     awaited: bool = False  # whether others may wait for its end
     signal: str | None = None  # for which it waits
+    team: str | None = None  # whose it is; None stands for the default team
+    notify: str | None = None  # who is told of what becomes of it, as JSON
+    trace: str | None = None  # of which its enqueue was part; known to its worker only
     breaker: Want | None = None  # the one under which its worker runs it; not stored
     turn: int | None = None  # by which it was claimed, if it takes turns; known to its worker only
 
@@ -243,6 +265,12 @@ class Job(msgspec.Struct, frozen=True):
         return msgspec.json.decode(self.progress, type=Reached) if self.progress else None
 
 
+NOTIFY_QUEUE = "mainspring.notify"
+"""Where the jobs wait that tell people. Every node serves it, so nobody else's may."""
+
+TELLERS = frozenset({"mainspring.webhook", "mainspring.email"})
+"""The tasks that tell people."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 _KEY_BYTES = 512
 
@@ -259,6 +287,13 @@ def check_name(name: str, what: str) -> None:
             f"expected {what} to be 1 to 128 ASCII letters, digits or any of _.:/- "
             f"(beginning with a letter, digit or _), got: {shortened(name)}"
         )
+
+
+def check_queue(queue: str, task: str) -> None:
+    """Refuse a name that no queue can have, and one of ours for a job that is not: every node serves those."""
+    check_name(queue, "queue")
+    if queue.startswith("mainspring.") and task not in TELLERS:
+        raise InvalidValue(f"expected a queue whose name does not begin with 'mainspring.', got: {shortened(queue)}")
 
 
 def check_priority(priority: int, name: str = "priority") -> None:
@@ -293,13 +328,14 @@ def _check_own(job_id: UUID, payload: str) -> None:
     check_document(payload, "payload")
 
 
-def _check_instant(run_at: datetime) -> None:
-    if not isinstance(run_at, datetime):
-        raise InvalidValue(f"expected run_at to be a datetime with a time zone, got: {shortened(run_at)}")
-    if run_at.tzinfo is None:
-        raise InvalidValue(f"expected run_at to have a time zone, got the naive datetime {run_at!r}")
-    if not _EARLIEST <= run_at <= _LATEST:
-        raise InvalidValue(f"expected run_at to lie between 1970 and 2200, got: {run_at!r}")
+def check_instant(instant: datetime, name: str = "run_at") -> None:
+    """Refuse what is no instant that both databases can hold and reckon with."""
+    if not isinstance(instant, datetime):
+        raise InvalidValue(f"expected {name} to be a datetime with a time zone, got: {shortened(instant)}")
+    if instant.tzinfo is None:
+        raise InvalidValue(f"expected {name} to have a time zone, got the naive datetime {instant!r}")
+    if not _EARLIEST <= instant <= _LATEST:
+        raise InvalidValue(f"expected {name} to lie between 1970 and 2200, got: {instant!r}")
 
 
 def if_taken_of(value: IfTaken | str) -> IfTaken:

@@ -95,11 +95,18 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     signal: str | None = None  # for which it waits from now on
     expires: timedelta | None = None  # within what time from now it must start
     started: bool = False  # it has, and so does not expire any more
+    details: str | None = None  # what the attempt says of itself, as JSON
+    job: Job | None = None  # as it was when this was decided, for those who tell of it
 
     @property
     def matters(self) -> bool:
         """Whether others may wait for the end of the job."""
         return self.workflow is not None or self.awaited
+
+    @property
+    def tells(self) -> bool:
+        """Whether the job itself names whom to tell of it."""
+        return self.job is not None and self.job.notify is not None
 
     @property
     def related(self) -> bool:
@@ -153,19 +160,25 @@ def settle(job: Job, outcome: Outcome, retry: Retry = NO_RETRY, jitter: float = 
                 worked=True,
                 workflow=job.workflow,
                 awaited=job.awaited,
-                spawn=outcome.added,
+                spawn=_of_team(job, outcome.added),
+                details=outcome.details,
+                job=job,
             )
-        case Failed(failure, retryable) | TimedOut(failure, retryable):
+        case Failed(failure, retryable, details) | TimedOut(failure, retryable, details):
             # What is not worth another try says something about the job, and nothing about what it depends on.
             worked = False if retryable else None
             if retryable and retry.allows(job.attempt):
                 delay = retry.delay(job.attempt, jitter)
-                return _move(job, RETRYING, outcome=outcome.name, failure=failure, delay=delay, worked=worked)
-            return _fail(job, outcome.name, failure, job.losses, worked)
+                if isinstance(outcome, Failed):
+                    delay += outcome.after
+                return _move(
+                    job, RETRYING, outcome=outcome.name, failure=failure, delay=delay, worked=worked, details=details
+                )
+            return _fail(job, outcome.name, failure, job.losses, worked=worked, details=details)
         case Lost(reason):
             return _lose(job, job.losses + 1, _worker_lost(job, reason))
-        case Cancelled(reason):
-            return _move(job, CANCELLED, outcome=outcome.name, reason=reason)
+        case Cancelled(reason, details):
+            return _move(job, CANCELLED, outcome=outcome.name, reason=reason, details=details)
         case Expanded(members, plan):
             return _expand(job, members, plan)
         case Snoozed() | Suspended() | Paused() | Returned():
@@ -386,6 +399,7 @@ class _Changes(TypedDict, total=False):
     signal: str | None
     expires: timedelta | None
     started: bool
+    details: str | None
 
 
 def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
@@ -402,6 +416,7 @@ def _move(job: Job, state: JobState, **changes: Unpack[_Changes]) -> Settlement:
         schedule=job.schedule,
         workflow=job.workflow,
         awaited=job.awaited,
+        job=job,
         **changes,
     )
 
@@ -412,16 +427,35 @@ def _expand(job: Job, members: tuple[NewJob, ...], plan: str) -> Settlement:
         result = "[]" if decode_plan(plan).gathers else "null"
         return _move(job, SUCCEEDED, outcome=Expanded.name, result=result, worked=True)
     return _move(
-        job, BLOCKED, outcome=Expanded.name, spawn=members, plan=plan, pending=len(members), started=True, worked=True
+        job,
+        BLOCKED,
+        outcome=Expanded.name,
+        spawn=_of_team(job, members),
+        plan=plan,
+        pending=len(members),
+        started=True,
+        worked=True,
     )
 
 
-def _fail(job: Job, outcome: str, failure: Failure, losses: int, worked: bool | None = None) -> Settlement:
+def _of_team(job: Job, spawn: tuple[NewJob, ...]) -> tuple[NewJob, ...]:
+    """Return *spawn*, which comes of *job*, as its team's."""
+    return tuple(one if one.team == job.team else one.given_to(job.team) for one in spawn)
+
+
+def _fail(
+    job: Job,
+    outcome: str,
+    failure: Failure,
+    losses: int,
+    worked: bool | None = None,
+    details: str | None = None,
+) -> Settlement:
     """Return how *job* becomes a dead letter, whose failure has a fingerprint in any case: it goes by that."""
     if failure.fingerprint is None:
         mark = fingerprint(job.task, failure.type, failure.message, "")
         failure = msgspec.structs.replace(failure, fingerprint=mark)
-    return _move(job, FAILED, outcome=outcome, losses=losses, failure=failure, worked=worked)
+    return _move(job, FAILED, outcome=outcome, losses=losses, failure=failure, worked=worked, details=details)
 
 
 def _worker_lost(job: Job, reason: str) -> Failure:

@@ -22,23 +22,38 @@ class Snooze(MainspringError):
         super().__init__(f"run again in {self.delay}")
 
 
+class RetryAfter(MainspringError):
+    """Raised by a handler that failed, and knows for how long another try would be in vain; it costs an attempt.
+
+    It is tried again whatever exceptions its retry policy covers, after *delay* and the usual backoff on top, so that
+    those which were told the same moment don't all come back in it.
+    """
+
+    def __init__(self, delay: Duration, why: str) -> None:
+        self.delay = duration(delay, "delay")
+        super().__init__(why)
+
+
 class Succeeded(msgspec.Struct, frozen=True):
     """The handler returned; `result` is what it returned, as JSON, and `added` are jobs that come with its success."""
 
     name: ClassVar[str] = "succeeded"
     result: str
     added: tuple[NewJob, ...] = ()
+    details: str | None = None  # what the attempt says of itself, as JSON
 
     def __post_init__(self) -> None:
         check_document(self.result, "result")
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """The handler raised. `retryable` says whether its retry policy covers that exception."""
+    """The handler raised. `retryable` says whether its retry policy covers that exception, `after` how soon at best."""
 
     name: ClassVar[str] = "failed"
     failure: Failure
     retryable: bool = True
+    details: str | None = None
+    after: timedelta = timedelta(0)
 
 
 class TimedOut(msgspec.Struct, frozen=True):
@@ -47,6 +62,7 @@ class TimedOut(msgspec.Struct, frozen=True):
     name: ClassVar[str] = "timed_out"
     failure: Failure
     retryable: bool = True
+    details: str | None = None
 
 
 class Snoozed(msgspec.Struct, frozen=True):
@@ -77,6 +93,7 @@ class Cancelled(msgspec.Struct, frozen=True):
 
     name: ClassVar[str] = "cancelled"
     reason: str | None = None
+    details: str | None = None
 
 
 class Paused(msgspec.Struct, frozen=True):

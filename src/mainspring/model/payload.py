@@ -15,6 +15,7 @@ from mainspring.model.text import shortened
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 64
+MOST_DETAILS = 16 * 1024
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
 
 T = TypeVar("T")
@@ -55,6 +56,11 @@ def decode_call(payload: str) -> Call:
         raise InvalidPayload(f"the arguments can't be read: {_told(error, payload)}") from None
 
 
+def written(call: Call) -> str:
+    """Return *call*, all of whose arguments are known, as JSON; it was checked before."""
+    return _encoder.encode({"args": call.args, "kwargs": call.kwargs}).decode()
+
+
 def filled(payload: str, results: Mapping[UUID, str]) -> str:
     """Return *payload* with the *results* that it refers to, as JSON, in their places; what has none stays null."""
     call = decode_call(payload)
@@ -75,12 +81,29 @@ def encode_result(value: object, name: str = "the result") -> str:
     return _encode(value, lambda: [(name, value)])
 
 
+def encode_details(details: Mapping[str, object]) -> str | None:
+    """Return what an attempt says of itself, as JSON; None if that is nothing.
+
+    What can't be kept is no failure of the attempt; that there was something, and why it is missing, is kept instead.
+    """
+    if not details:
+        return None
+    try:
+        text = encode_result(dict(details), "details")
+    except (InvalidPayload, RuntimeError) as error:  # the last from a handler that goes on changing them meanwhile
+        return encode_result({"not_kept": str(error)})
+    if len(text) <= MOST_DETAILS:
+        return text
+    return encode_result({"not_kept": f"expected details of at most {MOST_DETAILS:,} bytes, got {len(text):,}"})
+
+
 def convert(value: object, kind: type[T], name: str) -> T:
     """Return the JSON *value* as a *kind*, as an annotation asks for it; *name* is used in the error."""
     try:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        raise InvalidPayload(f"{name}: {_told(error, value)}") from None
+        hint = "; a secret stands for text" if isinstance(value, str) and value.startswith("secret://") else ""
+        raise InvalidPayload(f"{name}: {_told(error, value)}{hint}") from None
     except TypeError as error:
         raise InvalidPayload(f"{name}: its annotation can't be used to convert JSON ({error})") from None
 

@@ -71,6 +71,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Mapping[JobState, int]
     oldest_ready: timedelta | None
     workers: tuple[str, ...]
+    team: str | None = None  # whose it is, by its name; None when it is everybody's
 
     @property
     def paused(self) -> bool:

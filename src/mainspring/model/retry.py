@@ -58,6 +58,10 @@ class Retry:
         object.__setattr__(self, "never", _exceptions(never, "never"))
         object.__setattr__(self, "jitter", jitter)
 
+    def within(self, max_attempts: int) -> Retry:
+        """Return the same for so many attempts at most."""
+        return Retry(max_attempts, self.base, self.cap, self.on, self.never, self.jitter)
+
     def delay(self, attempt: int, jitter: float) -> timedelta:
         """Return how long to wait after failed attempt number *attempt*; *jitter* lies between 0.5 and 1.5."""
         doublings = min(attempt - 1, _LARGEST_DOUBLING)

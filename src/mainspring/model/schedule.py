@@ -10,7 +10,8 @@ import msgspec
 
 from mainspring.errors import InvalidValue
 from mainspring.model.duration import duration
-from mainspring.model.job import Priority, check_expires, check_key, check_name, check_priority
+from mainspring.model.job import Priority, check_expires, check_key, check_name, check_priority, check_queue
+from mainspring.model.team import check_team, full_name, local_name
 from mainspring.model.text import check_document, shortened, storable
 from mainspring.model.trigger import After, At, Cron, Every, Trigger
 
@@ -63,15 +64,16 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_runs: int | None = None
     expect_success_within: timedelta | None = None
     notes: str | None = None
-    team: str | None = None
+    team: str | None = None  # whose it is; None stands for the default team
     expires: timedelta | None = None  # the task's: how long after its due time a job may start
     fair: str | None = None  # by the task and the payload: whose jobs they are
     workflow: bool = False  # whether its jobs become workflows
+    notify: str | None = None  # who is told of what becomes of its jobs and its ticks, as JSON
 
     def check(self) -> None:
         """Refuse what makes no sense. Not done whenever one is made: those that come from the database were checked."""
         check_name(self.task, "task")
-        check_name(self.queue, "queue")
+        check_queue(self.queue, self.task)
         check_priority(self.priority)
         if isinstance(self.trigger, Cron):
             self.trigger.check()
@@ -151,8 +153,10 @@ class NewSchedule(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin = Origin.CALL
 
     def __post_init__(self) -> None:
-        check_name(self.id, "the id of a schedule")
+        check_name(local_name(self.id), "the id of a schedule")
         self.definition.check()
+        if self.id != full_name(self.definition.team, local_name(self.id)):
+            raise InvalidValue(f"expected the id of a schedule of team {self.definition.team!r}, got: {self.id!r}")
 
 
 class Schedule(msgspec.Struct, frozen=True):
@@ -195,7 +199,7 @@ def _check_runs(max_runs: int | None) -> None:
 
 def _check_words(notes: str | None, team: str | None) -> None:
     if team is not None:
-        check_name(team, "team")
+        check_team(team)
     if notes is not None and (not isinstance(notes, str) or len(notes) > _LONGEST_NOTES or storable(notes) != notes):
         raise InvalidValue(
             f"expected notes to be text of at most {_LONGEST_NOTES:,} characters, without NUL, got: {shortened(notes)}"

@@ -37,6 +37,7 @@ class Executor(StrEnum):
     THREAD = "thread"
     COROUTINE = "coroutine"
     PROCESS = "process"
+    COMMAND = "command"  # for the built-in task of that name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,10 @@ class Task:
     breaker: Breaker | None = None
     key: str | None = None  # a template over the arguments
     fair: str | None = None  # likewise: whose jobs take turns with whose
+    notify: str | None = None  # who is told of what becomes of its jobs, as JSON
     makes_workflow: bool = False
+    attempts: str | None = None  # the parameter, if there is one, that says how many a job has at most
+    encrypt: bool = False  # whether arguments and results are sealed
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +75,7 @@ class Task:
             raise InvalidValue("expected timeout to be longer than 0; leave it out for none")
         _check_limits(self)
         _check_breaker(self)
+        check_encrypt(self.encrypt)
         if self.expires is not None:
             check_expires(self.expires)
         if self.key is not None:
@@ -154,6 +159,15 @@ class Task:
         """Return the arguments that *payload* carries by the names of their parameters, defaults among them."""
         call = decode_call(payload)
         return {**self._defaults, **dict(zip(self._places, call.args, strict=False)), **call.kwargs}
+
+    def retry_of(self, payload: str) -> Retry:
+        """Return when a job with this payload is tried again."""
+        if self.attempts is None:
+            return self.retry
+        try:
+            return self.retry.within(convert(self.named(payload)[self.attempts], int, self.attempts))
+        except (InvalidValue, KeyError):
+            return self.retry
 
     @property
     def limited(self) -> bool:
@@ -273,6 +287,12 @@ class Task:
             raise InvalidPayload(f"task {self.name!r} has an annotation that can't be resolved: {error}") from None
 
 
+def check_encrypt(encrypt: bool) -> None:
+    """Refuse what does not say whether to encrypt."""
+    if not isinstance(encrypt, bool):
+        raise InvalidValue(f"expected encrypt to be True or False, got: {shortened(encrypt)}")
+
+
 def _check_limits(task: Task) -> None:
     if isinstance(task.limits, Limit) or not isinstance(task.limits, Sequence):
         raise InvalidValue(f"expected limits to be a list of Limit, got: {shortened(task.limits)}")
@@ -335,18 +355,32 @@ def _for_workers_to_know(*args: object, **kwargs: object) -> None:
     """Stands for a handler that is not in this program."""
 
 
-class Registry:
-    """The tasks that this program knows, by name."""
+BUILTIN = "mainspring."
+"""What the names of tasks begin with that every program knows, and no other."""
 
-    def __init__(self) -> None:
+
+class Registry:
+    """The tasks that this program knows, by name: its own, and those that are built in.
+
+    With *encrypt*, what is said of no task in particular is that arguments and results are sealed.
+    """
+
+    def __init__(self, builtin: Iterable[Task] = (), *, encrypt: bool = False) -> None:
+        self.encrypt = encrypt
         self._tasks: dict[str, Task] = {}
+        self._builtin = {task.name: task for task in builtin}
         self._by_executor: dict[Executor, dict[str, Task]] = {executor: {} for executor in Executor}
         self._followers: list[Callable[[Task], None]] = []
 
     def add(self, task: Task) -> None:
         """Register *task*; a second task of the same name is an error."""
+        if task.name.startswith(BUILTIN):
+            raise InvalidValue(f"expected a task name that does not begin with {BUILTIN!r}, got: {task.name!r}")
         if task.name in self._tasks:
             raise DuplicateTask(task.name)
+        self._put(task)
+
+    def _put(self, task: Task) -> None:
         self._tasks[task.name] = task
         self._by_executor[task.executor][task.name] = task
         for tell in self._followers:
@@ -361,33 +395,51 @@ class Registry:
         finally:
             self._followers.remove(tell)
 
+    @contextmanager
+    def served_with(self, builtin: Iterable[Task]) -> Iterator[Registry]:
+        """Lend the tasks of this program, also those that are registered meanwhile, together with *builtin* ones."""
+        served = Registry(self._builtin.values())
+        with self.followed_by(served._put):
+            for task in [*self._tasks.values(), *builtin]:
+                served._put(task)
+            yield served
+
+    @property
+    def builtin(self) -> Collection[str]:
+        """The names of those that are built in."""
+        return self._builtin
+
     def run_by(self, executor: Executor) -> Mapping[str, Task]:
         """Return the tasks that *executor* runs, among them those that are registered later."""
         return self._by_executor[executor]
 
     def get(self, name: str) -> Task:
         """Return the task called *name*."""
-        try:
-            return self._tasks[name]
-        except KeyError:
-            raise TaskNotFound(name, self._tasks) from None
+        found = self._tasks.get(name) or self._builtin.get(name)
+        if found is None:
+            raise TaskNotFound(name, [*self._tasks, *self._builtin])
+        return found
 
     def to_send(self, name: str) -> Task:
         """Return the task called *name*, for whoever enqueues it by name.
 
-        A program that has tasks knows them all; one that has none is a mere sender, and may name any.
+        A program that has tasks knows them all; one that has none is a mere sender, and may name any but built-in ones.
         """
-        return self.get(name) if self._tasks else Task(name=name, handler=_for_workers_to_know)
+        known = bool(self._tasks) or (name.startswith(BUILTIN) and bool(self._builtin))
+        return self.get(name) if known else self._unknown(name)
 
     def known(self, name: str) -> Task:
         """Return the task called *name*, or one that takes any arguments if this program does not know it."""
-        return self._tasks.get(name) or Task(name=name, handler=_for_workers_to_know)
+        return self._tasks.get(name) or self._builtin.get(name) or self._unknown(name)
+
+    def _unknown(self, name: str) -> Task:
+        return Task(name=name, handler=_for_workers_to_know, encrypt=self.encrypt)
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._tasks
+        return name in self._tasks or name in self._builtin
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self._tasks.values())

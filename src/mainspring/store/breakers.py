@@ -91,7 +91,7 @@ def _spared_before(tx: Runner, settlements: Sequence[Settlement]) -> set[Row]:
     if not tx.in_doubt:
         return set()
     history = tx.run("attempts", ids=rows.ids(one.job_id for one in settlements if one.breaker is not None))
-    return {(job_id, fence) for job_id, fence, _, _, _, _, outcome, _ in history if outcome == SPARED}
+    return {(job_id, fence) for job_id, fence, _, _, _, _, outcome, *_ in history if outcome == SPARED}
 
 
 def _rules(settlements: Sequence[Settlement]) -> dict[str, Rule]:

@@ -51,11 +51,12 @@ def claim(
         Job(
             job_id, task, queue, payload, priority, JobState.RUNNING, run_at, created_at, key, attempt, losses, fence,
             session, started_at, None, reason, error, None, None, None, progress, schedule, tick, expires_at, fair,
-            None, None, (), workflow, links, plan, None, awaited, None, None, None if fair is None else turn_of(rank),
+            None, None, (), workflow, links, plan, None, awaited, None, team, notify, trace, None,
+            None if fair is None else turn_of(rank),
         )
         for (
             rank, job_id, task, payload, priority, run_at, created_at, key, attempt, losses, fence,
             started_at, reason, error, progress, schedule, tick, expires_at, fair,
-            workflow, links, plan, awaited,
+            workflow, links, plan, awaited, team, notify, trace,
         ) in claimed
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import asdict
 
 from mainspring.model import lifecycle
 from mainspring.model.dead import Group, Letter
@@ -26,30 +27,30 @@ Act = Callable[[Runner, Sequence[Job]], list[Row]]
 
 def groups(db: Database, match: LetterFilter, limit: int) -> list[Group]:
     """See `protocol.DeadLetters.dead_groups`."""
-    found = db.read("dead_groups", queue=match.queue, task=match.task, limit=limit)
+    found = db.read("dead_groups", queue=match.queue, task=match.task, team=match.team, limit=limit)
     return [_group(row) for row in found]
 
 
-def fingerprints(db: Database, prefix: str, limit: int) -> list[str]:
+def fingerprints(db: Database, prefix: str, limit: int, team: str | None) -> list[str]:
     """See `protocol.DeadLetters.dead_fingerprints`."""
-    return [row[0] for row in db.read("dead_fingerprints", prefix=prefix, limit=limit)]
+    return [row[0] for row in db.read("dead_fingerprints", prefix=prefix, team=team, limit=limit)]
 
 
 def count(db: Database, match: LetterFilter) -> int:
     """See `protocol.DeadLetters.dead_count`."""
-    ((letters,),) = db.read("dead_count", group=match.group, queue=match.queue, task=match.task)
+    ((letters,),) = db.read("dead_count", **asdict(match))
     return int(letters)
 
 
 def letters(db: Database, match: LetterFilter, after: UUID | None, limit: int) -> list[Letter]:
     """See `protocol.DeadLetters.dead_letters`."""
-    found = db.read("dead_letters", group=match.group, queue=match.queue, task=match.task, after=after, limit=limit)
+    found = db.read("dead_letters", after=after, limit=limit, **asdict(match))
     return [Letter(*row) for row in found]
 
 
 def page(db: Database, match: LetterFilter, before: UUID | None, limit: int) -> list[Job]:
     """See `protocol.DeadLetters.dead_page`."""
-    found = db.read("dead_page", group=match.group, queue=match.queue, task=match.task, before=before, limit=limit)
+    found = db.read("dead_page", before=before, limit=limit, **asdict(match))
     return [to_job(row) for row in found]
 
 

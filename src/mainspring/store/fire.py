@@ -17,10 +17,11 @@ from uuid import UUID
 import msgspec
 
 from mainspring.clock import SystemClock
-from mainspring.model import firing, lifecycle
+from mainspring.model import firing, lifecycle, notice
 from mainspring.model.firing import Decision
 from mainspring.model.job import Job, NewJob
 from mainspring.model.lifecycle import Asked, Settlement
+from mainspring.model.notice import Notice
 from mainspring.model.schedule import Schedule
 from mainspring.model.tick import Tick, Verdict
 from mainspring.model.trigger import ticks as ticks_of
@@ -29,6 +30,7 @@ from mainspring.store import control, rows
 from mainspring.store.chunks import chunks
 from mainspring.store.database import FIRE, Database, Row, Runner
 from mainspring.store.insert import insert, known, topics_of
+from mainspring.store.notify import spread
 from mainspring.store.protocol import Fired, Overdue
 from mainspring.store.sweep import next_look
 
@@ -83,7 +85,21 @@ def backfill(db: Database, schedule_id: str, ticks: Mapping[datetime, UUID], nod
 
 def find_overdue(db: Database) -> list[Overdue]:
     """See `protocol.Sweeps.find_overdue`."""
-    return [Overdue(*row) for row in db.run("find_overdue")]
+    found, topics = db.transact(_find_overdue)
+    db.wake(topics)
+    return found
+
+
+def _find_overdue(tx: Runner) -> tuple[list[Overdue], set[str]]:
+    overdue: list[Overdue] = []
+    notices: list[Notice] = []
+    for within, *row in tx.run("find_overdue"):
+        standing, schedule = rows.standing(tuple(row)), rows.to_schedule(tuple(row))
+        assert standing.expected_by is not None
+        overdue.append(Overdue(standing.id, standing.expected_by, within))
+        if schedule is not None:
+            notices.append(notice.of_overdue(schedule, standing.expected_by))
+    return overdue, spread(tx, notices)
 
 
 def _lock(tx: Runner, schedule_id: str) -> tuple[Schedule, datetime] | None:
@@ -139,7 +155,18 @@ def _fire(tx: Runner, node: str, new_ids: NewIds, limit: int) -> tuple[Fired, se
     jobs, topics = _write(tx, node, _with_ids(decided, new_ids), _BUFFERED, now)
     _mend(tx, decided, jobs, now)
     fired = Fired(schedules=len(moved), jobs=len(jobs), next_due=None, failed=failed)
-    return fired, topics | _cancel(tx, decided)
+    topics |= _cancel(tx, decided)
+    return fired, topics | _notify(tx, decided, jobs)
+
+
+def _notify(tx: Runner, decided: Sequence[tuple[Schedule, Decision]], jobs: Sequence[NewJob]) -> set[str]:
+    """Have those told that want to know of ticks that were late or missed; return the topics to wake."""
+    made = {(job.schedule, job.tick) for job in jobs}
+    notices: list[Notice] = []
+    for schedule, decision in decided:
+        ticks = [tick for tick in decision.ticks if not tick.verdict.is_job or (schedule.id, tick.at) in made]
+        notices += notice.of_ticks(schedule, ticks)
+    return spread(tx, notices)
 
 
 def _decide(tx: Runner, found: Sequence[Row], now: datetime) -> tuple[list[tuple[Schedule, Decision]], dict[str, str]]:
@@ -205,7 +232,7 @@ def _write(
 
 def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
     definition = schedule.definition
-    return NewJob(
+    job = NewJob(
         id=job_id,
         task=definition.task,
         payload=definition.payload,
@@ -217,7 +244,9 @@ def _job(schedule: Schedule, tick: Tick, job_id: UUID, now: datetime) -> NewJob:
         expires=definition.expires,
         fair=definition.fair,
         plan=encode_plan(Plan()) if definition.workflow else None,
+        notify=definition.notify,
     )
+    return job if definition.team is None else job.given_to(definition.team)
 
 
 def _mend(tx: Runner, decided: Sequence[tuple[Schedule, Decision]], jobs: Sequence[NewJob], now: datetime) -> None:

@@ -151,7 +151,7 @@ def _undo(tx: Runner, job: Job) -> list[NewJob]:
     ids = sorted(undo.job.id for undo in undone)  # which of them has which does not matter, but that they grow
     return [
         msgspec.structs.replace(
-            undo.job,
+            undo.job if job.team is None else undo.job.given_to(job.team),
             id=job_id,
             parents=() if before is None else (Edge(before, IfFailed.RUN),),
             awaited=job_id != ids[-1],

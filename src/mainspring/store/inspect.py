@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import cast
 from uuid import UUID
 
+from msgspec.structs import asdict
+
 from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job, JobState
 from mainspring.model.limits import Standing
+from mainspring.model.team import stored_team
 from mainspring.store import rows
-from mainspring.store.database import Database
-from mainspring.store.protocol import JobFilter
+from mainspring.store.database import Database, Row
+from mainspring.store.protocol import JobFilter, Lags
 from mainspring.store.rows import to_job
 
 _NEWEST = 1_000
@@ -35,9 +38,13 @@ def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> lis
     """See `protocol.Inspects.page`."""
     if limit < 1:
         return []
-    found = db.read(
-        "page", before=before, limit=limit, state=match.state, queue=match.queue, task=match.task, key=match.key
-    )
+    given = asdict(match) | {"before": before, "limit": limit}
+    team = given.pop("team")
+    stored = stored_team(team)
+    if stored is None:
+        found = db.read("page", nobodys=team is not None, **given)
+    else:
+        found = db.read("page_of", team=stored, **given)
     return [to_job(row) for row in found]
 
 
@@ -76,6 +83,16 @@ def limit(db: Database, key: str) -> Standing | None:
 def slot_holders(db: Database, key: str, limit: int) -> list[UUID]:
     """See `protocol.Inspects.slot_holders`."""
     return [job_id for (job_id,) in db.read("slot_holders", key=key, limit=max(0, limit))]
+
+
+def lags(db: Database) -> Lags:
+    """See `protocol.Inspects.lags`."""
+    return Lags(promote=_late(db.read("next_due")), fire=_late(db.read("next_fire")))
+
+
+def _late(waits: Sequence[Row]) -> timedelta:
+    """Return for how long something has been due, by what a query says of when the first will be."""
+    return max(timedelta(0), timedelta(microseconds=-waits[0][0])) if waits else timedelta(0)
 
 
 def counts(db: Database) -> dict[str, dict[JobState, int]]:

@@ -25,6 +25,15 @@ def migrate(db: Database) -> list[Migration]:
     return db.apply(db.migrations) if found < known else []
 
 
+def check(db: Database) -> None:
+    """See `protocol.Store.check`."""
+    known, found = db.migrations[-1].number, db.version()
+    if found > known:
+        raise SchemaNewer(found, known)
+    if found < known:
+        raise SchemaOutdated(found, known)
+
+
 def prepare(db: Database) -> None:
     """Make sure that the schema fits: migrate a database that is new, refuse one that is older or newer."""
     known, found = db.migrations[-1].number, db.version()

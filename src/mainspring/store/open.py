@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, unquote
 
 from mainspring.clock import Clock
 from mainspring.errors import InvalidURL, InvalidValue, StoreError, did_you_mean
+from mainspring.keys import Keyring
 from mainspring.store.database import Database
 from mainspring.store.migrate import prepare
 from mainspring.store.sql import SqlStore
@@ -63,6 +64,13 @@ def _sqlite(url: str, clock: Clock | None, deadline: float) -> Database:
 def sqlite_file(url: str) -> Path | None:
     """Return the file that *url* names, made or not; None when it names a server."""
     return Path(_sqlite_parts(url)[0]).absolute() if url.startswith("sqlite://") else None
+
+
+def keyring(url: str) -> Keyring:
+    """Return the encryption keys that belong to the database at *url*."""
+    file = sqlite_file(url)
+    # Beside where the file really is, so that all agree who call it by different names.
+    return Keyring(None if file is None else Path(f"{file.resolve()}.keys"))
 
 
 def sqlite_prepared(file: Path) -> bool:

@@ -14,18 +14,28 @@ from uuid import UUID
 
 import msgspec
 
+from mainspring.keys import Keyring
+from mainspring.model.alert import Alert, AlertEvent, NewAlert
 from mainspring.model.attempt import Attempt
+from mainspring.model.audit import Entry, Record, Verdict
 from mainspring.model.breaker import BreakerStatus, Trip
+from mainspring.model.change import Change
+from mainspring.model.channel import Channel
 from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
-from mainspring.model.journal import LogEntry, LogLine, Progress
+from mainspring.model.journal import FoundLine, LogEntry, LogFilter, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.limits import LimitStatus, Standing, Want
+from mainspring.model.notice import Rule
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
+from mainspring.model.retention import Covers, Prunable, RetentionRule
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
+from mainspring.model.secret import SealedSecret, Secret
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.step import Step
+from mainspring.model.team import Quotas, Team
 from mainspring.model.tick import TickRecord
+from mainspring.model.token import NewToken, Token
 from mainspring.model.workflow import NewWorkflow
 from mainspring.store.database import Listener, Migration, Probe
 
@@ -73,12 +83,31 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     next_due: timedelta | None
 
 
+class Lags(msgspec.Struct, frozen=True, kw_only=True):
+    """How late whoever sweeps is: with the job that should be ready, and with the schedule that should have fired."""
+
+    promote: timedelta
+    fire: timedelta
+
+
 class Overdue(msgspec.Struct, frozen=True):
     """A schedule that should have had a success by then, and the time that it had for it."""
 
     schedule: str
     expected_by: datetime
     within: timedelta
+
+
+class Alerted(msgspec.Struct, frozen=True, kw_only=True):
+    """How many alerts were looked at, which began to fire or resolved by that, and how long until the next look.
+
+    `failed` are alerts that could not be measured, with the reason. There is no next look where there is no alert.
+    """
+
+    looked: int
+    events: Sequence[AlertEvent]
+    failed: Mapping[str, str]
+    next_due: timedelta | None
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +117,16 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None
     task: str | None = None
     key: str | None = None
+    team: str | None = None  # by its name, also the default team's
+
+
+class LogSearch(msgspec.Struct, frozen=True, kw_only=True):
+    """Which lines of all jobs are meant: of those written *within* so long before now; None means any."""
+
+    match: LogFilter = LogFilter()
+    task: str | None = None
+    team: str | None = None  # by its name, also the default team's
+    within: timedelta = timedelta(hours=1)
 
 
 class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +135,7 @@ class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     group: str | None = None
     queue: str | None = None
     task: str | None = None
+    team: str | None = None  # by its name, also the default team's
 
 
 class Enqueues(Protocol):
@@ -217,10 +257,23 @@ class Journals(Protocol):
         """
         ...
 
-    def logs(self, job_id: UUID, after: tuple[int, int] = (0, 0), limit: int = 1_000) -> list[LogEntry]:
+    def logs(
+        self,
+        job_id: UUID,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 1_000,
+        match: LogFilter | None = None,
+    ) -> list[LogEntry]:
         """Return up to *limit* lines of a job, oldest first; pass the last one's fence and number as *after* for more.
 
         `prune` takes them by the day on which they were recorded, even when their job still lives.
+        """
+        ...
+
+    def find_logs(self, search: LogSearch, limit: int = 100) -> list[FoundLine]:
+        """Return up to *limit* lines of all jobs, newest first.
+
+        They are looked through one by one, the newest first and further back only as long as too few were found.
         """
         ...
 
@@ -334,7 +387,7 @@ class DeadLetters(Protocol):
         """Return the dead letters of a queue or task, or all, by their cause; the one seen last comes first."""
         ...
 
-    def dead_fingerprints(self, prefix: str, limit: int = 10) -> list[str]:
+    def dead_fingerprints(self, prefix: str, limit: int = 10, team: str | None = None) -> list[str]:
         """Return up to *limit* fingerprints of dead letters that begin with *prefix*, in order."""
         ...
 
@@ -394,6 +447,13 @@ class Sweeps(Protocol):
         """Return the schedules that have had no success for too long, each once until it has one."""
         ...
 
+    def alert(self, node: str, limit: int = 100) -> Alerted:
+        """Look at up to *limit* alerts whose time has come, and say when to come back.
+
+        Of all nodes one looks at each. What is to be told of a change is left in the transaction that writes it.
+        """
+        ...
+
     def release(self, limit: int = 500) -> Released:
         """Let jobs go on that wait for one of up to *limit* limits, where there is room, and say when to come back.
 
@@ -410,10 +470,19 @@ class Sweeps(Protocol):
         """
         ...
 
-    def prune(self, age: timedelta) -> int:
-        """Remove finished jobs whose day of finishing (in UTC) ended more than *age* ago; return how many.
+    def prune(self, age: timedelta, tell: Callable[[int], None] | None = None) -> int:
+        """Remove finished jobs that no rule for retention keeps any longer; return how many.
 
-        Attempts and log lines go by their own day, steps and signals some time after their job.
+        Those that no rule covers go when their day of finishing (in UTC) ended more than *age* ago, and so do those of
+        rules that say no age. *tell* is called with each number of jobs that have gone. What is kept of a job goes with
+        it, or with its day. Any number of nodes may do so at the same time.
+        """
+        ...
+
+    def prunable(self, age: timedelta) -> list[Prunable]:
+        """Return what `prune` would remove now, by rule, the most precise first; that of jobs under no rule is last.
+
+        It looks at all that would go: not for a hot path.
         """
         ...
 
@@ -429,8 +498,10 @@ class Schedules(Protocol):
         """
         ...
 
-    def schedules(self, after: str = "", limit: int = 1_000, origin: Origin | None = None) -> list[Schedule]:
-        """Return up to *limit* schedules, of one origin or of any, in the order of their ids.
+    def schedules(
+        self, after: str = "", limit: int = 1_000, origin: Origin | None = None, team: str | None = None
+    ) -> list[Schedule]:
+        """Return up to *limit* schedules, of one origin and *team* or of any, in the order of their ids.
 
         Pass the last one's id as *after* for more.
         """
@@ -500,10 +571,19 @@ class Queues(Protocol):
         """
         ...
 
-    def queues(self) -> list[Queue]:
+    def give_queue(self, name: str, team: str | None) -> None:
+        """Make a queue the *team's* own, by its name; None makes it everybody's."""
+        ...
+
+    def queue_owners(self) -> dict[str, str]:
+        """Return the names of the teams to whom queues belong, by the names of these."""
+        ...
+
+    def queues(self, team: str | None = None) -> list[Queue]:
         """Return the queues of which there is something to tell, by name.
 
-        They have unfinished jobs, are paused, have ageing on, or are served by a worker that is alive.
+        They have unfinished jobs, are paused, have ageing on, are a team's, or are served by a worker that is alive.
+        For a *team*, by its name, those of others are left out, and only its own jobs are counted.
 
         It counts rows: not for a hot path.
         """
@@ -551,6 +631,86 @@ class Breakers(Protocol):
         ...
 
 
+class Alerts(Protocol):
+    """For whoever says what people should be told of. Ids are the names that alerts have among those of all teams."""
+
+    def put_alert(self, new: NewAlert) -> None:
+        """Store an alert. One whose id is known is defined anew, and stands as it did until the next look, at once."""
+        ...
+
+    def alerts(self, alert_id: str | None = None, scope: str | None = None) -> list[Alert]:
+        """Return all alerts, or the one with this id, or those of the team that *scope* names, in the order of ids."""
+        ...
+
+    def remove_alert(self, alert_id: str) -> bool:
+        """Remove an alert, and return whether there was one. Nobody is told that it no longer fires."""
+        ...
+
+
+class Retention(Protocol):
+    """For whoever says how long finished jobs are kept, fleet-wide."""
+
+    def set_retention(self, rule: RetentionRule) -> None:
+        """Store a rule, in place of one that covers the same."""
+        ...
+
+    def retention(self) -> list[RetentionRule]:
+        """Return all rules, the most precise first."""
+        ...
+
+    def remove_retention(self, covers: Covers) -> bool:
+        """Take back the rule that covers just that, and return whether there was one."""
+        ...
+
+
+class Secrets(Protocol):
+    """What teams keep secret, sealed. The store can't open it."""
+
+    def put_secret(self, secret: SealedSecret, by: str) -> None:
+        """Keep *secret* in place of one of the same team and name, as *by* says."""
+        ...
+
+    def secrets(self, team: str | None = None) -> list[Secret]:
+        """Return what may be known of the secrets of *team*, or of all, by team and name."""
+        ...
+
+    def sealed_secrets(self, names: Collection[tuple[str, str]]) -> list[SealedSecret]:
+        """Return the secrets with these teams and names; those that are not there are left out."""
+        ...
+
+    def outdated_secrets(self, key_id: str, team: str | None = None) -> list[SealedSecret]:
+        """Return the secrets of *team*, or of all, that are sealed with another key than *key_id*."""
+        ...
+
+    def reseal_secret(self, before: SealedSecret, sealed: str) -> None:
+        """Keep a secret *sealed* in another way, unless it is not as it was *before*."""
+        ...
+
+    def remove_secret(self, team: str, name: str) -> bool:
+        """Forget a secret; return whether it was there."""
+        ...
+
+
+class Notifies(Protocol):
+    """For whoever says whom a team wants to be told of its jobs. Teams are called by their names."""
+
+    def put_rule(self, team: str, rule_id: str, channel: Channel) -> Rule:
+        """Have *channel* told of all jobs and schedules of *team*, and return that as a rule.
+
+        One whose id is known is defined anew. A webhook that names no secret keeps the one it had if it leads to the
+        same host, and has none elsewhere. Settles of other processes come to know of a first rule within a second.
+        """
+        ...
+
+    def rules(self, team: str | None = None, rule_id: str | None = None) -> list[Rule]:
+        """Return the rules of *team*, or of all, or the one with this id, by team and id."""
+        ...
+
+    def remove_rule(self, team: str, rule_id: str) -> bool:
+        """Remove a rule; return whether it was there."""
+        ...
+
+
 class Workflows(Protocol):
     """For whoever looks at workflows, and at what jobs returned."""
 
@@ -566,15 +726,86 @@ class Workflows(Protocol):
         """Return how many members of each workflow are in which state. It counts rows."""
         ...
 
-    def workflows(self, before: UUID | None = None, limit: int = 50) -> list[Job]:
-        """Return workflows that are members of none, newest first; pass the last one's id as *before* for more."""
+    def workflows(self, before: UUID | None = None, limit: int = 50, team: str | None = None) -> list[Job]:
+        """Return workflows that are members of none, newest first; pass the last one's id as *before* for more.
+
+        They are those of a *team*, by its name, or of all.
+        """
         ...
 
-    def results(self, ids: Collection[UUID]) -> dict[UUID, str]:
+    def results(self, ids: Collection[UUID], keys: Keyring | None = None) -> dict[UUID, str]:
         """Return what jobs returned that succeeded, as JSON; the others are left out.
 
-        That of a workflow is put together from those of its members.
+        That of a workflow is put together from those of its members. What is sealed is opened with *keys*.
         """
+        ...
+
+
+class Tokens(Protocol):
+    """For whoever lets others in."""
+
+    def create_token(self, new: NewToken, lasting: timedelta | None = None) -> Token:
+        """Store a token, which expires after *lasting* by the database's clock, or never."""
+        ...
+
+    def verify_token(self, token_id: str, digest: str) -> Token | None:
+        """Return the token with this id if its secret has this digest, and it is neither revoked nor expired.
+
+        It takes as long to say so of one that is not known as of one whose secret is another. That it was used is
+        noted, once a minute at most.
+        """
+        ...
+
+    def revoke_token(self, token_id: str) -> Token | None:
+        """Let nobody in with this token from now on; return None when it is not known."""
+        ...
+
+    def get_token(self, token_id: str) -> Token | None:
+        """Return the token with this id; None when it is not known."""
+        ...
+
+    def tokens(self) -> list[Token]:
+        """Return all tokens, also those that were revoked or have expired, oldest first."""
+        ...
+
+
+class Teams(Protocol):
+    """For whoever says what teams may have. They are called by their names, the default team too."""
+
+    def set_team(self, name: str, quotas: Quotas) -> Team:
+        """Say what a team may have; what is left out stays as it is."""
+        ...
+
+    def teams(self, name: str | None = None) -> list[Team]:
+        """Return the teams of which something was said, or the one called *name*, by name."""
+        ...
+
+    def remove_team(self, name: str) -> bool:
+        """Forget what was said of a team; return whether anything was."""
+        ...
+
+    def admit_team(self, name: str, jobs: int = 0, schedules: int = 0) -> None:
+        """Raise QuotaExceeded if the team may not have so many more now; otherwise they are counted by its rate.
+
+        A rate is exact. Pending jobs are counted up to the quota, so the larger that is, the longer it takes; those of
+        the default team among some of all jobs.
+        """
+        ...
+
+
+class Audits(Protocol):
+    """For whoever wants to know later who asked for what."""
+
+    def record_audit(self, entries: Sequence[Entry]) -> None:
+        """Put *entries* at the end of the log, all or none, and once only, also when a reply is lost."""
+        ...
+
+    def audit(self, team: str | None = None, before: int | None = None, limit: int = 50) -> list[Record]:
+        """Return entries, of one team or of all, the last first; pass the last one's number as *before* for more."""
+        ...
+
+    def verify_audit(self) -> Verdict:
+        """Look at the whole log, some at a time, and say whether it is as it was written; others may go on writing."""
         ...
 
 
@@ -620,6 +851,18 @@ class Inspects(Protocol):
         """Return up to *limit* jobs, newest first; pass the last one's id as *before* for the next page."""
         ...
 
+    def lags(self) -> Lags:
+        """Return how late the sweeps are that make jobs ready and fire schedules; nothing when they are in time."""
+        ...
+
+    def changes(self, since: datetime, limit: int = 1_000) -> list[Change]:
+        """Return what happened to jobs since then, up to *limit* changes of each kind, the newest ones, in order.
+
+        Jobs are new by their ids, which begin with the time of whoever made them; all else goes by the database's.
+        A job that is held back or let go on by a person is not among them.
+        """
+        ...
+
     def counts(self) -> dict[str, dict[JobState, int]]:
         """Return the number of unfinished jobs by queue and state. It counts rows: not for a hot path."""
         ...
@@ -657,7 +900,14 @@ class Store(
     Queues,
     Limits,
     Breakers,
+    Alerts,
+    Retention,
+    Secrets,
+    Notifies,
     Workflows,
+    Tokens,
+    Teams,
+    Audits,
     Inspects,
     Wakes,
     Protocol,
@@ -670,6 +920,10 @@ class Store(
 
     def version(self) -> int:
         """Return the schema version of the database, 0 when it was never migrated."""
+        ...
+
+    def check(self) -> None:
+        """Raise a StoreError if the database does not answer, or has other tables than this version needs."""
         ...
 
     def probe(self) -> Probe:

@@ -10,6 +10,7 @@ from mainspring.clock import MICROSECOND
 from mainspring.model.job import JobState
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
 from mainspring.model.session import Session
+from mainspring.model.team import stored_team
 from mainspring.store import sessions
 from mainspring.store.database import RELEASE, Database, Row
 
@@ -37,14 +38,25 @@ def pauses(db: Database) -> list[Pause]:
     return [Pause(*row) for row in db.read("pauses")]
 
 
-def queues(db: Database) -> list[Queue]:
+def give(db: Database, name: str, team: str | None) -> None:
+    """See `protocol.Queues.give_queue`."""
+    db.run("give_queue", name=name, team=team)
+
+
+def owners(db: Database) -> dict[str, str]:
+    """See `protocol.Queues.queue_owners`."""
+    return dict(db.read("queue_owners"))
+
+
+def queues(db: Database, team: str | None) -> list[Queue]:
     """See `protocol.Queues.queues`."""
     ageing: dict[str, timedelta] = dict(db.read("ageing"))
+    owned = owners(db)
     paused = {pause.name: pause for pause in pauses(db) if pause.kind is Pausable.QUEUE}
     alive = [session for session in sessions.sessions(db) if session.alive]
     jobs: dict[str, dict[JobState, int]] = {}
     oldest: dict[str, timedelta] = {}
-    for name, state, count, waited_us in db.read("backlog"):
+    for name, state, count, waited_us in _backlog(db, team):
         jobs.setdefault(name, {})[state] = count
         if state is JobState.READY:
             oldest[name] = max(timedelta(0), waited_us * MICROSECOND)
@@ -56,9 +68,18 @@ def queues(db: Database) -> list[Queue]:
             jobs=jobs.get(name, {}),
             oldest_ready=oldest.get(name),
             workers=tuple(session.name for session in alive if name in session.queues),
+            team=owned.get(name),
         )
-        for name in sorted({*jobs, *paused, *ageing, *_served(alive)})
+        for name in sorted({*jobs, *paused, *ageing, *owned, *_served(alive)})
+        if team is None or owned.get(name, team) == team
     ]
+
+
+def _backlog(db: Database, team: str | None) -> list[Row]:
+    stored = stored_team(team)
+    if stored is not None:
+        return db.read("backlog_of", team=stored)
+    return db.read("backlog", nobodys=team is not None)
 
 
 def set_ageing(db: Database, name: str, ageing: timedelta | None) -> None:

@@ -10,6 +10,8 @@ from uuid import UUID
 import msgspec
 
 from mainspring.clock import MICROSECOND, microseconds
+from mainspring.model.alert import Alert, AlertDefinition, AlertState, Judgement, NewAlert, Reading
+from mainspring.model.audit import Record
 from mainspring.model.breaker import State
 from mainspring.model.fairness import Line
 from mainspring.model.firing import Position
@@ -21,6 +23,7 @@ from mainspring.model.links import IfFailed
 from mainspring.model.queue import Pausable
 from mainspring.model.schedule import Definition, NewSchedule, Origin, Schedule
 from mainspring.model.tick import Tick, Verdict
+from mainspring.model.token import Role
 from mainspring.store.database import Row
 
 Column = Sequence[Any]
@@ -38,6 +41,8 @@ _IF_FAILED: Mapping[str, IfFailed] = {choice.value: choice for choice in IfFaile
 _definition = msgspec.json.Decoder(Definition)
 _names = msgspec.json.Decoder(tuple[str, ...])
 _breaker = msgspec.json.Decoder(State)
+_grants = msgspec.json.Decoder(dict[str, Role])
+_alert = msgspec.json.Decoder(AlertDefinition)
 
 MODEL_CONVERTERS: dict[str, Converter] = {
     "state": lambda column: [_STATES.get(value) for value in column],
@@ -48,6 +53,7 @@ MODEL_CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(("queues", "tasks"), lambda column: [_names.decode(value) for value in column]),
     "if_failed": lambda column: [_IF_FAILED[value] for value in column],
     "breaker": lambda column: [None if value is None else _breaker.decode(value) for value in column],
+    "grants": lambda column: [_grants.decode(value) for value in column],
     "holds": lambda column: [_names.decode(value) if value else () for value in column],
 }
 """By column name: what neither driver can know."""
@@ -55,7 +61,8 @@ MODEL_CONVERTERS: dict[str, Converter] = {
 INSTANTS = (
     *("run_at", "created_at", "started_at", "finished_at", "beat_at", "now_at", "clock_at", "at", "until", "tick"),
     *("tick_at", "due_at", "buffered_at", "ended_at", "expected_by", "changed_at", "decided_at", "first_at", "last_at"),
-    *("full_at", "paused_at", "expires_at"),
+    *("full_at", "paused_at", "expires_at", "revoked_at", "last_used_at"),
+    *("since", "look_at", "evaluated_at", "reached"),
 )
 """Columns that hold an instant, in any query."""
 
@@ -114,11 +121,12 @@ def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int], waiting: Mapping
             job.delay // MICROSECOND if job.delay else 0,
             *(
                 (job.schedule, _instant(job.tick), _microseconds(job.expires))
-                if (related := job.related) or job.schedule or job.expires or job.fair
+                if (related := job.related or job.attributed) or job.schedule or job.expires or job.fair
                 else ()
             ),
             *((job.fair, job.fair and job.weight, job.fair and turns.get(job.id)) if related or job.fair else ()),
             *((job.workflow, job.links, waiting.get(job.id, job.members), job.awaited, job.plan) if related else ()),
+            *((job.team, job.notify, job.trace) if job.attributed else ()),
         )
         for job in jobs
     )
@@ -126,7 +134,7 @@ def new_jobs(jobs: Iterable[NewJob], turns: Mapping[UUID, int], waiting: Mapping
 
 def counts(by_id: Mapping[UUID, int]) -> str:
     """Return jobs, each with how many of those have ended that it waits for, for the query `count_down`."""
-    return _encode(by_id)
+    return encoded(by_id)
 
 
 def lines(costs: Mapping[Line, int]) -> str:
@@ -173,6 +181,7 @@ def new_schedules(given: Iterable[tuple[NewSchedule, Position]]) -> str:
             _instant(position.buffered_at),
             position.awaits,
             schedule.definition.depends,
+            schedule.definition.team,
         )
         for schedule, position in given
     )
@@ -222,11 +231,19 @@ def new_breakers(keys: Iterable[str]) -> str:
 
 def moved(limits: Mapping[str, tuple[datetime | None, datetime | None, State | None]]) -> str:
     """Return, for each limit, when it is full, when to look at it, and what the breaker is, for `move_limits`."""
-    return _encode(
+    return encoded(
         {
-            key: (_instant(full_at), _instant(release_at), None if state is None else _encode(state))
+            key: (_instant(full_at), _instant(release_at), None if state is None else encoded(state))
             for key, (full_at, release_at, state) in limits.items()
         }
+    )
+
+
+def audit(records: Iterable[Record]) -> str:
+    """Return *records* as a document for the query `extend_audit`."""
+    return document(
+        (one.seq, one.id, microseconds(one.at), one.actor, one.team, one.action, one.target, one.details, one.hash)
+        for one in records
     )
 
 
@@ -254,6 +271,33 @@ def to_schedule(row: Row) -> Schedule | None:
 def standing(row: Row) -> Schedule:
     """Return the same without its definition: where it stands."""
     return Schedule(*row)
+
+
+def alert_definition(new: NewAlert) -> str:
+    """Return what the author of an alert says, as it is stored."""
+    return encoded(new.definition)
+
+
+def to_alert(row: Row) -> Alert | None:
+    """Return the alert of a row whose columns are those of the fragment `alert`; None if it can't be read, as above."""
+    alert_id, scope, definition, status, *standing = row
+    try:
+        return Alert(alert_id, scope, _alert.decode(definition), AlertState(status), *standing)
+    except msgspec.DecodeError:
+        return None
+
+
+def taken_alerts(taken: Iterable[Alert]) -> str:
+    """Return alerts, each with when somebody is to look at it next, for the query `lock_taken_alerts`."""
+    return document((alert.id, microseconds(alert.look_at)) for alert in taken)
+
+
+def moved_alerts(judged: Iterable[tuple[Alert, Judgement, Reading]]) -> str:
+    """Return what became of alerts, and what was found, for the query `move_alerts`."""
+    return document(
+        (alert.id, judgement.state, microseconds(judgement.since), reading.value, reading.message)
+        for alert, judgement, reading in judged
+    )
 
 
 def replays(decided: Iterable[tuple[Settlement, str | None]]) -> str:
@@ -305,10 +349,10 @@ def settlements(decided: Iterable[Settlement]) -> str:
 
 def _relations(settlement: Settlement) -> tuple[object, ...]:
     """Return what is told of few. Fields that are missing at the end are NULL, and change nothing but `signal`."""
-    if not settlement.related:
+    if not settlement.related and settlement.details is None:
         return ()
     expires = -1 if settlement.started else _microseconds(settlement.expires)
-    return settlement.pending, settlement.signal, settlement.plan, expires
+    return settlement.pending, settlement.signal, settlement.plan, expires, settlement.details
 
 
 def endings(decided: Iterable[Settlement]) -> str:
@@ -316,7 +360,8 @@ def endings(decided: Iterable[Settlement]) -> str:
     return _by_id((settlement, _ending(settlement)) for settlement in decided)
 
 
-def _encode(value: object) -> str:
+def encoded(value: object) -> str:
+    """Return *value* as the JSON that one column holds."""
     return _encoder.encode(value).decode()
 
 
@@ -325,10 +370,10 @@ def _by_id(fields: Iterable[tuple[Settlement, tuple[object, ...]]]) -> str:
 
 
 def _ending(settlement: Settlement) -> tuple[object, ...]:
-    if settlement.failure is None and settlement.reason is None:
+    if settlement.failure is None and settlement.reason is None and settlement.details is None:
         return settlement.fence, settlement.result  # fields that are missing at the end are NULL
     fingerprint = None if settlement.failure is None else settlement.failure.fingerprint
-    return settlement.fence, settlement.result, _failure(settlement), settlement.reason, fingerprint
+    return settlement.fence, settlement.result, _failure(settlement), settlement.reason, fingerprint, settlement.details
 
 
 def _failure(settlement: Settlement) -> str | None:
@@ -355,7 +400,7 @@ def wishes(asked: Iterable[Asked]) -> str:
 
 def log_lines(lines: Iterable[LogLine]) -> str:
     """Return *lines* as a document for the query `record_lines`."""
-    return document((line.job_id, line.fence, line.number, line.level, line.message) for line in lines)
+    return document((line.job_id, line.fence, line.number, line.level, line.message, line.logger) for line in lines)
 
 
 def progress(reports: Iterable[Progress]) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from mainspring.model import firing
 from mainspring.model.firing import Decision, Position
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
+from mainspring.model.team import stored_team
 from mainspring.model.tick import TickRecord, Verdict
 from mainspring.store import rows
 from mainspring.store.chunks import chunks
@@ -23,9 +24,14 @@ def put(db: Database, given: Sequence[NewSchedule], node: str) -> None:
         db.wake({FIRE})
 
 
-def page(db: Database, after: str, limit: int, origin: Origin | None) -> list[Schedule]:
+def page(db: Database, after: str, limit: int, origin: Origin | None, team: str | None) -> list[Schedule]:
     """See `protocol.Schedules.schedules`."""
-    found = db.read("page_schedules", after=after, limit=max(0, limit), origin=origin)
+    given = {"after": after, "limit": max(0, limit), "origin": origin}
+    stored = stored_team(team)
+    if stored is None:
+        found = db.read("page_schedules", nobodys=team is not None, **given)
+    else:
+        found = db.read("page_schedules_of", team=stored, **given)
     return [schedule for row in found if (schedule := rows.to_schedule(row))]
 
 

@@ -19,19 +19,22 @@ from mainspring.store.breakers import judge, prepare
 from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, FIRE, Database, Row, Runner
 from mainspring.store.members import plant, share_fate
+from mainspring.store.notify import Ruled, notify
 from mainspring.store.release import free
 from mainspring.store.rows import to_job
 from mainspring.store.tell import FINISH, TELL, Ended, leave, tell
 from mainspring.store.turns import give_back
 
 
-def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
+def settle(db: Database, settlements: Sequence[Settlement], ruled: Ruled) -> set[UUID]:
     """See `protocol.Settles.settle`."""
     if not settlements:
         return set()
     calm = prepare(db, settlements)
+    some_rules = ruled()
     if (
         calm
+        and not some_rules
         and len(endings := _by_ending(settlements)) == 1
         and settlements[0].state.final
         and not _matter(settlements)
@@ -45,18 +48,21 @@ def settle(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
             if len(settled) == len(alike):
                 return settled
             settlements = [settlement for settlement in alike if settlement.job_id not in settled]
-            return settled | _settle_in_transaction(db, settlements)
-    return _settle_in_transaction(db, settlements)
+            return settled | _settle_in_transaction(db, settlements, ruled=some_rules)
+    return _settle_in_transaction(db, settlements, ruled=some_rules)
 
 
-def _settle_in_transaction(db: Database, settlements: Sequence[Settlement]) -> set[UUID]:
-    settled, topics = db.transact(lambda tx: apply(tx, settlements))
+def _settle_in_transaction(db: Database, settlements: Sequence[Settlement], *, ruled: bool) -> set[UUID]:
+    settled, topics = db.transact(lambda tx: apply(tx, settlements, ruled=ruled))
     db.wake(topics)
     return settled
 
 
-def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set[str]]:
-    """Write *settlements* in the transaction *tx*; return the ids that moved and the topics to wake afterwards."""
+def apply(tx: Runner, settlements: Sequence[Settlement], *, ruled: bool = True) -> tuple[set[UUID], set[str]]:
+    """Write *settlements* in the transaction *tx*; return the ids that moved and the topics to wake afterwards.
+
+    Those are told of it who want to be: by the jobs themselves, and, if there are rules, by these.
+    """
     if schedules := _schedules(settlements):
         tx.run("lock_followed", ended=rows.ended(dict.fromkeys(schedules, False)))
     settlements, recorded = judge(tx, settlements)
@@ -71,6 +77,8 @@ def apply(tx: Runner, settlements: Sequence[Settlement]) -> tuple[set[UUID], set
     # After all jobs, and all at once, because that is the order in which everybody locks.
     topics |= free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)
     give_back(tx, (one.leaves for one in moved))
+    # What was granted meanwhile makes what came before it no news.
+    topics |= notify(tx, [one for one in moved if one.job_id not in also.now], ruled=ruled)
     return settled.all | also.all, topics
 
 
@@ -128,8 +136,8 @@ def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set
 
 
 def _matter(settlements: Sequence[Settlement]) -> bool:
-    """Return whether anybody else depends on the end of these jobs, or comes with it."""
-    return any(one.schedule or one.holds or one.matters or one.spawn for one in settlements)
+    """Return whether anybody else depends on the end of these jobs, comes with it, or is to be told of it."""
+    return any(one.schedule or one.holds or one.matters or one.spawn or one.tells for one in settlements)
 
 
 def _schedules(settlements: Sequence[Settlement]) -> list[str]:
@@ -201,7 +209,7 @@ def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UU
     if not runner.in_doubt:
         return set()
     history = runner.run("attempts", ids=rows.ids(settlement.job_id for settlement in settlements))
-    past = {(job_id, fence, outcome) for job_id, fence, _, _, _, _, outcome, _ in history}
+    past = {(job_id, fence, outcome) for job_id, fence, _, _, _, _, outcome, *_ in history}
     return {
         settlement.job_id
         for settlement in settlements

@@ -8,22 +8,35 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from mainspring.keys import Keyring
+from mainspring.model.alert import Alert, NewAlert
 from mainspring.model.attempt import Attempt
+from mainspring.model.audit import Entry, Record, Verdict
 from mainspring.model.breaker import BreakerStatus, Trip
+from mainspring.model.change import Change
+from mainspring.model.channel import Channel
 from mainspring.model.dead import Group, Letter
 from mainspring.model.job import Job, JobState, NewJob
-from mainspring.model.journal import LogEntry, LogLine, Progress
+from mainspring.model.journal import FoundLine, LogEntry, LogFilter, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.limits import LimitStatus, Standing, Want
+from mainspring.model.notice import Rule
 from mainspring.model.queue import NewPause, Pausable, Pause, Queue
+from mainspring.model.retention import Covers, Prunable, RetentionRule
 from mainspring.model.schedule import NewSchedule, Origin, Schedule
+from mainspring.model.secret import SealedSecret, Secret
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.step import Step
+from mainspring.model.team import Quotas, Team
 from mainspring.model.tick import TickRecord
+from mainspring.model.token import NewToken, Token
 from mainspring.model.workflow import NewWorkflow
 from mainspring.store import (
     admit,
+    alerts,
+    audit,
     breakers,
+    changes,
     claim,
     control,
     dead,
@@ -33,20 +46,37 @@ from mainspring.store import (
     journal,
     limits,
     migrate,
+    notify,
     queues,
     results,
+    retention,
     schedules,
+    secrets,
     sessions,
     settle,
     signals,
     steps,
     sweep,
+    teams,
+    tokens,
     transaction,
     turns,
     workflows,
 )
 from mainspring.store.database import Database, Listener, Migration, Probe
-from mainspring.store.protocol import OWN, Expired, Fired, JobFilter, LetterFilter, Overdue, Promoted, Released
+from mainspring.store.protocol import (
+    OWN,
+    Alerted,
+    Expired,
+    Fired,
+    JobFilter,
+    Lags,
+    LetterFilter,
+    LogSearch,
+    Overdue,
+    Promoted,
+    Released,
+)
 
 
 class SqlStore:
@@ -54,6 +84,7 @@ class SqlStore:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._ruled = notify.Ruled(db)
 
     def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
         return enqueue.enqueue(self._db, jobs, conn)
@@ -82,12 +113,12 @@ class SqlStore:
         return admit.admit(self._db, asking)
 
     def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
-        return settle.settle(self._db, settlements)
+        return settle.settle(self._db, settlements, self._ruled)
 
     def transaction(
         self, settlement: Callable[[], Settlement], lines: Sequence[LogLine] = ()
     ) -> AbstractContextManager[Any]:
-        return transaction.transaction(self._db, settlement, lines)
+        return transaction.transaction(self._db, settlement, lines, self._ruled)
 
     def record(self, lines: Sequence[LogLine], progress: Sequence[Progress]) -> set[UUID]:
         return journal.record(self._db, lines, progress)
@@ -141,8 +172,8 @@ class SqlStore:
     def dead_groups(self, match: LetterFilter | None = None, limit: int = 50) -> list[Group]:
         return dead.groups(self._db, match or LetterFilter(), limit)
 
-    def dead_fingerprints(self, prefix: str, limit: int = 10) -> list[str]:
-        return dead.fingerprints(self._db, prefix, limit)
+    def dead_fingerprints(self, prefix: str, limit: int = 10, team: str | None = None) -> list[str]:
+        return dead.fingerprints(self._db, prefix, limit, team)
 
     def dead_count(self, match: LetterFilter) -> int:
         return dead.count(self._db, match)
@@ -176,20 +207,28 @@ class SqlStore:
     def find_overdue(self) -> list[Overdue]:
         return fire.find_overdue(self._db)
 
+    def alert(self, node: str, limit: int = 100) -> Alerted:
+        return alerts.alert(self._db, node, limit)
+
     def release(self, limit: int = 500) -> Released:
         return sweep.release(self._db, limit)
 
     def reap(self) -> int:
         return sweep.reap(self._db)
 
-    def prune(self, age: timedelta) -> int:
-        return sweep.prune(self._db, age)
+    def prune(self, age: timedelta, tell: Callable[[int], None] | None = None) -> int:
+        return sweep.prune(self._db, age, tell)
+
+    def prunable(self, age: timedelta) -> list[Prunable]:
+        return retention.prunable(self._db, age)
 
     def put_schedules(self, given: Sequence[NewSchedule], node: str = "") -> None:
         schedules.put(self._db, given, node)
 
-    def schedules(self, after: str = "", limit: int = 1_000, origin: Origin | None = None) -> list[Schedule]:
-        return schedules.page(self._db, after, limit, origin)
+    def schedules(
+        self, after: str = "", limit: int = 1_000, origin: Origin | None = None, team: str | None = None
+    ) -> list[Schedule]:
+        return schedules.page(self._db, after, limit, origin, team)
 
     def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:
         return schedules.get(self._db, ids)
@@ -224,8 +263,14 @@ class SqlStore:
     def set_ageing(self, name: str, ageing: timedelta | None) -> None:
         queues.set_ageing(self._db, name, ageing)
 
-    def queues(self) -> list[Queue]:
-        return queues.queues(self._db)
+    def queues(self, team: str | None = None) -> list[Queue]:
+        return queues.queues(self._db, team)
+
+    def give_queue(self, name: str, team: str | None) -> None:
+        queues.give(self._db, name, team)
+
+    def queue_owners(self) -> dict[str, str]:
+        return queues.owners(self._db)
 
     def limits(self, name: str | None = None) -> list[LimitStatus]:
         return limits.limits(self._db, name)
@@ -242,11 +287,95 @@ class SqlStore:
     def breakers(self, name: str | None = None) -> list[BreakerStatus]:
         return breakers.breakers(self._db, name)
 
+    def create_token(self, new: NewToken, lasting: timedelta | None = None) -> Token:
+        return tokens.create(self._db, new, lasting)
+
+    def verify_token(self, token_id: str, digest: str) -> Token | None:
+        return tokens.verify(self._db, token_id, digest)
+
+    def revoke_token(self, token_id: str) -> Token | None:
+        return tokens.revoke(self._db, token_id)
+
+    def get_token(self, token_id: str) -> Token | None:
+        return tokens.get(self._db, token_id)
+
+    def tokens(self) -> list[Token]:
+        return tokens.tokens(self._db)
+
+    def set_team(self, name: str, quotas: Quotas) -> Team:
+        return teams.put(self._db, name, quotas)
+
+    def teams(self, name: str | None = None) -> list[Team]:
+        return teams.teams(self._db, name)
+
+    def remove_team(self, name: str) -> bool:
+        return teams.remove(self._db, name)
+
+    def admit_team(self, name: str, jobs: int = 0, schedules: int = 0) -> None:
+        teams.admit(self._db, name, jobs, schedules)
+
+    def record_audit(self, entries: Sequence[Entry]) -> None:
+        audit.record(self._db, entries)
+
+    def audit(self, team: str | None = None, before: int | None = None, limit: int = 50) -> list[Record]:
+        return audit.page(self._db, team, before, limit)
+
+    def verify_audit(self) -> Verdict:
+        return audit.verify(self._db)
+
+    def put_alert(self, new: NewAlert) -> None:
+        alerts.put(self._db, new)
+
+    def alerts(self, alert_id: str | None = None, scope: str | None = None) -> list[Alert]:
+        return alerts.alerts(self._db, alert_id, scope)
+
+    def remove_alert(self, alert_id: str) -> bool:
+        return alerts.remove(self._db, alert_id)
+
+    def set_retention(self, rule: RetentionRule) -> None:
+        retention.set_rule(self._db, rule)
+
+    def retention(self) -> list[RetentionRule]:
+        return retention.rules(self._db)
+
+    def remove_retention(self, covers: Covers) -> bool:
+        return retention.remove(self._db, covers)
+
+    def put_secret(self, secret: SealedSecret, by: str) -> None:
+        secrets.put(self._db, secret, by)
+
+    def secrets(self, team: str | None = None) -> list[Secret]:
+        return secrets.secrets(self._db, team)
+
+    def sealed_secrets(self, names: Collection[tuple[str, str]]) -> list[SealedSecret]:
+        return secrets.sealed(self._db, names)
+
+    def outdated_secrets(self, key_id: str, team: str | None = None) -> list[SealedSecret]:
+        return secrets.outdated(self._db, key_id, team)
+
+    def reseal_secret(self, before: SealedSecret, sealed: str) -> None:
+        secrets.reseal(self._db, before, sealed)
+
+    def remove_secret(self, team: str, name: str) -> bool:
+        return secrets.remove(self._db, team, name)
+
+    def put_rule(self, team: str, rule_id: str, channel: Channel) -> Rule:
+        return notify.put_rule(self._db, team, rule_id, channel, self._ruled)
+
+    def rules(self, team: str | None = None, rule_id: str | None = None) -> list[Rule]:
+        return notify.rules(self._db, team, rule_id)
+
+    def remove_rule(self, team: str, rule_id: str) -> bool:
+        return notify.remove_rule(self._db, team, rule_id)
+
     def get(self, ids: Collection[UUID]) -> dict[UUID, Job]:
         return inspect.get(self._db, ids)
 
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
+
+    def changes(self, since: datetime, limit: int = 1_000) -> list[Change]:
+        return changes.changes(self._db, since, limit)
 
     def members(self, workflow: UUID, after: UUID | None = None, limit: int = 1_000) -> list[Job]:
         return workflows.members(self._db, workflow, after, limit)
@@ -257,11 +386,11 @@ class SqlStore:
     def member_counts(self, given: Collection[UUID]) -> dict[UUID, dict[JobState, int]]:
         return workflows.member_counts(self._db, given)
 
-    def workflows(self, before: UUID | None = None, limit: int = 50) -> list[Job]:
-        return workflows.page(self._db, before, limit)
+    def workflows(self, before: UUID | None = None, limit: int = 50, team: str | None = None) -> list[Job]:
+        return workflows.page(self._db, before, limit, team)
 
-    def results(self, ids: Collection[UUID]) -> dict[UUID, str]:
-        return results.results(self._db, ids)
+    def results(self, ids: Collection[UUID], keys: Keyring | None = None) -> dict[UUID, str]:
+        return results.results(self._db, keys or Keyring(None), ids)
 
     def now(self) -> datetime:
         return inspect.now(self._db)
@@ -281,14 +410,26 @@ class SqlStore:
     def slot_holders(self, key: str, limit: int = 20) -> list[UUID]:
         return inspect.slot_holders(self._db, key, limit)
 
+    def lags(self) -> Lags:
+        return inspect.lags(self._db)
+
     def counts(self) -> dict[str, dict[JobState, int]]:
         return inspect.counts(self._db)
 
     def attempts(self, job_id: UUID) -> list[Attempt]:
         return inspect.attempts(self._db, job_id)
 
-    def logs(self, job_id: UUID, after: tuple[int, int] = (0, 0), limit: int = 1_000) -> list[LogEntry]:
-        return journal.logs(self._db, job_id, after, limit)
+    def logs(
+        self,
+        job_id: UUID,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 1_000,
+        match: LogFilter | None = None,
+    ) -> list[LogEntry]:
+        return journal.logs(self._db, job_id, after, limit, match or LogFilter())
+
+    def find_logs(self, search: LogSearch, limit: int = 100) -> list[FoundLine]:
+        return journal.find_logs(self._db, search, limit)
 
     def listen(self, topics: Collection[str]) -> Listener:
         return self._db.listen(topics)
@@ -298,6 +439,9 @@ class SqlStore:
 
     def version(self) -> int:
         return self._db.version()
+
+    def check(self) -> None:
+        migrate.check(self._db)
 
     def probe(self) -> Probe:
         return self._db.probe()

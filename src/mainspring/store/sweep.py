@@ -16,6 +16,7 @@ from mainspring.model.duration import duration
 from mainspring.model.fairness import FIRST, TURN
 from mainspring.model.ids import uuid7
 from mainspring.model.job import Job
+from mainspring.model.retention import day_of
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.follow import follow
@@ -23,12 +24,16 @@ from mainspring.store.inspect import now
 from mainspring.store.parents import disown, look_at
 from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
+from mainspring.store.retention import Tell, in_force, prune_ahead
 from mainspring.store.rows import to_job
 from mainspring.store.settle import apply
 from mainspring.store.turns import line_up
 
 PRUNE_BATCH = 1_000
 REAP_BATCH = 500
+_NAMES = timedelta(days=400)
+"""How long the names of workers are kept at least: some attempts outlive the age that is asked for. Rows are few."""
+
 _LOCKED = timedelta(milliseconds=50)
 
 
@@ -124,22 +129,34 @@ def _with_slots(tx: Runner, held: list[Job]) -> list[Job]:
     return [replace(job, holds=tuple(slots.get(job.id, ()))) for job in held]
 
 
-def prune(db: Database, age: timedelta) -> int:
+def prune(db: Database, age: timedelta, tell: Tell | None = None) -> int:
     """See `protocol.Sweeps.prune`."""
     duration(age, "age")
+    kept = in_force(db, age)
+    longest = max(rule.age for rule in kept)
+    pruned: list[int] = []
+
+    def gone(jobs: int) -> None:
+        pruned.append(jobs)
+        if tell is not None:
+            tell(jobs)
+
+    latest = prune_ahead(db, kept, day_of(now(db) - longest), gone)
     # Jobs first: a replay brings back the attempt of its day, which must then still have its place.
-    pruned = _prune(db, "prune_jobs", age=age)
-    _prune(db, "prune_attempts", age=age)
-    _prune(db, "prune_logs", age=age)
-    _prune(db, "prune_ticks", age=age)
-    _prune(db, "prune_limits", age=age)
+    _prune(db, "prune_jobs", gone, age=longest)
+    _prune(db, "prune_attempts", age=longest)
+    _prune(db, "prune_logs", age=longest)
+    _prune(db, "prune_sessions", age=max(longest, _NAMES))
+    _prune(db, "prune_ticks", age=kept[-1].age)
+    _prune(db, "prune_limits", age=kept[-1].age)
+    _prune(db, "prune_troubles", age=kept[-1].age)
     _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
-    made_before = _first_id(now(db) - age)
+    made_before = _first_id(now(db) - longest)
     _prune_orphans(db, "prune_steps", made_before)
     _prune_orphans(db, "prune_signals", made_before)
-    _prune_edges(db, made_before)
-    return pruned
+    _prune_edges(db, max(made_before, _first_id(latest)))
+    return sum(pruned)
 
 
 def _prune_edges(db: Database, made_before: UUID) -> None:
@@ -171,8 +188,6 @@ def _first_id(moment: datetime) -> UUID:
     return uuid7(max(0, microseconds(moment) // 1000), 0)
 
 
-def _prune(db: Database, query: str, **given: object) -> int:
-    total = 0
+def _prune(db: Database, query: str, tell: Tell = lambda _: None, /, **given: object) -> None:
     while (gone := db.run(query, limit=PRUNE_BATCH, **given)) and gone[0][0] is not None:
-        total += sum(row[0] for row in gone)
-    return total
+        tell(sum(row[0] for row in gone))

@@ -14,6 +14,7 @@ from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import Settlement
 from mainspring.store.database import Database, Runner
 from mainspring.store.journal import record_within
+from mainspring.store.notify import Ruled
 from mainspring.store.settle import apply
 from mainspring.store.steps import lost
 from mainspring.store.steps import record_within as record_step
@@ -34,10 +35,11 @@ def check_outside() -> None:
 
 
 def transaction(
-    db: Database, settlement: Callable[[], Settlement], lines: Sequence[LogLine]
+    db: Database, settlement: Callable[[], Settlement], lines: Sequence[LogLine], ruled: Ruled
 ) -> AbstractContextManager[Any]:
     """See `protocol.Settles.transaction`."""
-    return _block(db, lambda: partial(_settle, decided=settlement()), lines)
+    some_rules = ruled()  # asked before, for within the block the connection is lent
+    return _block(db, lambda: partial(_settle, decided=settlement(), ruled=some_rules), lines)
 
 
 def step_transaction(
@@ -76,8 +78,8 @@ def _block(db: Database, finish: Callable[[], Finish], lines: Sequence[LogLine])
     db.wake(topics)
 
 
-def _settle(tx: Runner, decided: Settlement) -> set[str]:
-    settled, topics = apply(tx, [decided])
+def _settle(tx: Runner, decided: Settlement, *, ruled: bool) -> set[str]:
+    settled, topics = apply(tx, [decided], ruled=ruled)
     if not settled:
         raise lost(decided.job_id, decided.fence)
     return topics

@@ -36,9 +36,9 @@ def member_counts(db: Database, workflows: Collection[UUID]) -> dict[UUID, dict[
     return counts
 
 
-def page(db: Database, before: UUID | None, limit: int) -> list[Job]:
+def page(db: Database, before: UUID | None, limit: int, team: str | None) -> list[Job]:
     """See `protocol.Workflows.workflows`."""
-    return [to_job(row) for row in db.read("workflow_page", before=before, limit=limit)]
+    return [to_job(row) for row in db.read("workflow_page", before=before, limit=limit, team=team)]
 
 
 def draw(store: Workflows, job: Job, now: datetime) -> Picture:

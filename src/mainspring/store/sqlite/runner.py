@@ -22,9 +22,11 @@ _CONVERTERS: Mapping[str, Converter] = {
         lambda column: msgspec.convert(column, list[UUID | None]),
     ),
     **dict.fromkeys(INSTANTS, distinct(moment)),
-    **dict.fromkeys(("lease", "success_in", "ageing", "was", "gap"), distinct(lambda length: length * MICROSECOND)),
     **dict.fromkeys(
-        ("alive", "paused", "awaits", "overdue", "waiting", "awaited", "passed"),
+        ("lease", "success_in", "ageing", "was", "gap", "age"), distinct(lambda length: length * MICROSECOND)
+    ),
+    **dict.fromkeys(
+        ("alive", "paused", "awaits", "overdue", "waiting", "awaited", "passed", "live", "idle"),
         lambda column: [bool(value) for value in column],
     ),
 }

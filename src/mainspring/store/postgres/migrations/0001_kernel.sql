@@ -43,6 +43,9 @@ CREATE TABLE mainspring.jobs (
     pending    integer CHECK (pending >= 0),  -- how many parents, or members, it waits for
     awaited    boolean NOT NULL DEFAULT false,  -- whether others may wait for its end
     signal     text,  -- for which it waits
+    team       text,  -- whose it is; NULL for the default team
+    notify     text,  -- who is told of what becomes of it, as JSON
+    trace      text,  -- the trace of which its enqueue was part
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR plan IS NOT NULL OR wish IS NULL),
@@ -68,6 +71,7 @@ CREATE UNIQUE INDEX jobs_key ON mainspring.jobs (key) WHERE key IS NOT NULL;
 CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT NULL;
 CREATE INDEX jobs_workflow ON mainspring.jobs (workflow) WHERE workflow IS NOT NULL;
 CREATE INDEX jobs_workflows ON mainspring.jobs (id) WHERE plan IS NOT NULL AND workflow IS NULL;
+CREATE INDEX jobs_team ON mainspring.jobs (team, id) WHERE team IS NOT NULL;
 CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL AND state <> 'running';
 
@@ -103,6 +107,9 @@ CREATE TABLE mainspring.jobs_done (
     workflow    uuid,
     links       text,
     plan        text,
+    team        text,
+    notify      text,
+    details     text,  -- what its last attempt says of itself, as JSON
     filed_at    timestamptz NOT NULL,
     PRIMARY KEY (id, filed_at),
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
@@ -111,12 +118,18 @@ CREATE TABLE mainspring.jobs_done (
 
 CREATE INDEX jobs_done_workflow ON mainspring.jobs_done (workflow, id) WHERE workflow IS NOT NULL;
 CREATE INDEX jobs_done_workflows ON mainspring.jobs_done (id) WHERE plan IS NOT NULL AND workflow IS NULL;
+CREATE INDEX jobs_done_team ON mainspring.jobs_done (team, id) WHERE team IS NOT NULL;
+
+-- Who asks what has ended lately finds it by this. Rows lie in the order in which they were filed, so a summary of ranges
+-- will do, which costs a job that ends next to nothing.
+CREATE INDEX jobs_done_finished ON mainspring.jobs_done USING brin (finished_at)
+    WITH (pages_per_range = 16, autosummarize = on);
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A
 -- job that does not fail has no entry in it. Its fingerprint is a column and not an expression over the error, since
 -- the server never answers a query from an index of expressions alone.
-CREATE INDEX jobs_done_dead ON mainspring.jobs_done (fingerprint, id) INCLUDE (finished_at, queue, task)
+CREATE INDEX jobs_done_dead ON mainspring.jobs_done (fingerprint, id) INCLUDE (finished_at, queue, task, team)
     WHERE state = 'failed';
 
 -- Attempts that did not end their job. The one that did is part of the row in jobs_done.
@@ -129,8 +142,12 @@ CREATE TABLE mainspring.attempts (
     finished_at timestamptz NOT NULL,
     outcome     text NOT NULL,
     error       text,
+    details     text,  -- what it says of itself, as JSON: an exit code, sizes
     PRIMARY KEY (job_id, fence, finished_at)
 ) PARTITION BY RANGE (finished_at);
+
+CREATE INDEX attempts_finished ON mainspring.attempts USING brin (finished_at)
+    WITH (pages_per_range = 16, autosummarize = on);
 
 -- What attempts said. The key has no room for uniqueness without the day: whoever writes looks first.
 CREATE TABLE mainspring.logs (

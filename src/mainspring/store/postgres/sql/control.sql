@@ -45,18 +45,18 @@ gone AS (
               now_us + decided.delay_us AS due_us
 ),
 kept AS (
-    INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
+    INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error, details)
     SELECT id, fence, attempt, session, started_at, finished_at, outcome,
-           CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END
+           CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END, details
     FROM gone
     WHERE outcome IS NOT NULL
 )
 INSERT INTO mainspring.jobs (
     id, task, queue, payload, priority, rank, state, run_at, created_at, key, attempt, losses, fence, reason, error,
-    schedule, tick, fair, weight, workflow, links, plan, pending, awaited)
+    schedule, tick, fair, weight, workflow, links, plan, pending, awaited, team, notify)
 SELECT id, task, queue, coalesce(new_payload, payload), priority, due_us + {precedence}, new_state,
        timestamptz 'epoch' + due_us * interval '1 microsecond', created_at, key, new_attempt, new_losses,
        fence, new_reason, error, schedule, tick, fair, weight, workflow, links, plan, pending,
-       EXISTS (SELECT FROM mainspring.edges WHERE parent = id)
+       EXISTS (SELECT FROM mainspring.edges WHERE parent = id), team, notify
 FROM gone
 RETURNING id, queue;

@@ -20,6 +20,7 @@ ORDER BY last_at DESC, fingerprint;
 SELECT fingerprint
 FROM mainspring.jobs_done
 WHERE state = 'failed' AND starts_with(fingerprint, :prefix)
+  AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
 GROUP BY fingerprint
 ORDER BY fingerprint
 LIMIT :limit;

@@ -61,4 +61,4 @@ UPDATE mainspring.schedules AS schedule
 SET overdue = true
 FROM clock
 WHERE expected_by <= now AND NOT overdue AND NOT paused
-RETURNING schedule.id AS schedule_id, expected_by, success_in;
+RETURNING success_in, {schedule};

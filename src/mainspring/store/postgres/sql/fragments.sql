@@ -4,24 +4,25 @@ id, task, queue, payload, priority, state, run_at, created_at, key, attempt, los
 wish, reason, error, CAST(NULL AS timestamptz) AS finished_at, CAST(NULL AS text) AS outcome,
 CAST(NULL AS text) AS result, progress, schedule, tick, expires_at, fair, weight, waits_for,
 (SELECT CAST(json_agg(key) AS text) FROM mainspring.slots WHERE job_id = id) AS holds,
-workflow, links, plan, pending, awaited, signal
+workflow, links, plan, pending, awaited, signal, team, notify
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
 fair, weight, CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds,
-workflow, links, plan, CAST(NULL AS integer) AS pending, FALSE AS awaited, CAST(NULL AS text) AS signal
+workflow, links, plan, CAST(NULL AS integer) AS pending, FALSE AS awaited, CAST(NULL AS text) AS signal, team, notify
 
 -- name: dead
 mainspring.jobs_done
 WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
   AND (CAST(:task AS text) IS NULL OR task = :task)
+  AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
 
 -- What claim can't know beforehand, its place first. It started now as far as whoever claims it is concerned: he waits
 -- for the rest of the time if it was promoted ahead.
 -- name: claimed
 rank, id, task, payload, priority, run_at, created_at, key, attempt, losses, fence, now AS started_at, reason, error,
-progress, schedule, tick, expires_at, fair, workflow, links, plan, awaited
+progress, schedule, tick, expires_at, fair, workflow, links, plan, awaited, team, notify, trace
 
 -- A statement reads the clock once, so that all its rows agree. Tests pass a time of their own as :now.
 -- name: clock
@@ -75,11 +76,12 @@ asked AS MATERIALIZED (
            CAST(fields ->> 10 AS bigint) AS expires_us, fields ->> 11 AS fair,
            CAST(fields ->> 12 AS smallint) AS weight, CAST(fields ->> 13 AS bigint) AS turn,
            CAST(fields ->> 14 AS uuid) AS workflow, fields ->> 15 AS links, CAST(fields ->> 16 AS integer) AS pending,
-           coalesce(CAST(fields ->> 17 AS boolean), false) AS awaited, fields ->> 18 AS plan
+           coalesce(CAST(fields ->> 17 AS boolean), false) AS awaited, fields ->> 18 AS plan,
+           fields ->> 19 AS team, fields ->> 20 AS notify, fields ->> 21 AS trace
     FROM clock, jsonb_array_elements(CAST(:jobs AS jsonb)) WITH ORDINALITY AS job (fields, position)
 )
 INSERT INTO mainspring.jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
-                       expires_at, fair, weight, workflow, links, pending, awaited, plan)
+                       expires_at, fair, weight, workflow, links, pending, awaited, plan, team, notify, trace)
 SELECT id, task, queue, payload, priority,
        {place},
        CASE WHEN pending > 0 THEN 'blocked'
@@ -96,7 +98,10 @@ SELECT id, task, queue, payload, priority,
        links,
        pending,
        awaited,
-       plan
+       plan,
+       team,
+       notify,
+       trace
 FROM asked, clock
 
 -- With a fair key, its turn takes the place of the due time. One that has none yet is scheduled, due or not: promote gives
@@ -187,3 +192,54 @@ coalesce(
      WHERE every.queue = line.queue AND every.priority = line.priority),
     :first
 )
+
+-- An id that is not a UUID has another name, by which it is left as it is. The digest is not among them.
+-- name: token
+id AS token_id, name, grants, created_at, created_by, expires_at, revoked_at, last_used_at
+
+-- name: entry
+seq, id, at, actor, team, action, target, details, hash
+-- name: alert
+id AS alert_id, scope, definition, status, since, value, message, look_at, evaluated_at, evaluated_by, created_at, changed_at
+
+-- Whose a schedule is its id says.
+-- name: team_of_id
+CASE WHEN id LIKE '@%' THEN split_part(substr(id, 2), '/', 1) ELSE 'default' END
+
+-- name: team
+name, max_pending, max_schedules, gap, burst, created_at
+
+-- When the bucket is full again, which can't be later than it takes to fill it from empty: what is stored may be from when
+-- the rate was lower, or from before the clock was set back.
+-- name: filling
+greatest(now, least(coalesce(full_at, now), now + burst * gap))
+
+-- The next few jobs of a day in the order of ids, by the key of its partition; so each is looked at once, however many go.
+-- name: page_of_day
+page AS MATERIALIZED (
+    SELECT id, team, queue, state, workflow, plan, created_at, finished_at, filed_at
+    FROM mainspring.jobs_done
+    WHERE filed_at >= :since AND filed_at < :until AND id > :after
+    ORDER BY id
+    LIMIT (SELECT CAST(:limit AS bigint))
+)
+
+-- Whether a rule for retention is about a job, and none of those that say more precisely what they mean.
+-- name: covered
+(CAST(:team AS text) = '' OR coalesce(page.team, 'default') = :team)
+AND (CAST(:queue AS text) = '' OR page.queue = :queue)
+AND (CAST(:state AS text) = '' OR page.state = :state)
+AND NOT EXISTS (
+    SELECT
+    FROM jsonb_array_elements(CAST(:others AS jsonb)) AS other (fields)
+    WHERE fields ->> 0 IN ('', coalesce(page.team, 'default')) AND fields ->> 1 IN ('', page.queue)
+      AND fields ->> 2 IN ('', page.state)
+)
+
+-- Members of a workflow stay and go with it. OFFSET keeps that a question for each row, as in `orphaned`.
+-- name: on_its_own
+(page.workflow IS NULL OR (
+    NOT EXISTS (SELECT FROM mainspring.jobs AS root WHERE root.id = page.workflow OFFSET 0)
+    AND NOT EXISTS (SELECT FROM mainspring.jobs_done AS root WHERE root.id = page.workflow OFFSET 0)
+    AND NOT EXISTS (SELECT FROM mainspring.pruned WHERE pruned.workflow = page.workflow OFFSET 0)
+))

@@ -21,7 +21,26 @@ ORDER BY kind, name;
 WITH {clock}
 SELECT queue, state, count(*) AS jobs, CAST(max(extract(epoch FROM now - run_at)) * 1000000 AS bigint) AS waited_us
 FROM mainspring.jobs, clock
+WHERE NOT CAST(:nobodys AS boolean) OR team IS NULL
 GROUP BY queue, state;
+
+-- name: backlog_of
+WITH {clock}
+SELECT queue, state, count(*) AS jobs, CAST(max(extract(epoch FROM now - run_at)) * 1000000 AS bigint) AS waited_us
+FROM mainspring.jobs, clock
+WHERE team = :team
+GROUP BY queue, state;
+
+-- It is ranked by nothing new, so there is nothing to rank anew.
+-- name: give_queue
+INSERT INTO mainspring.queues (name, team, changes)
+VALUES (:name, CAST(:team AS text), 0)
+ON CONFLICT (name) DO UPDATE SET team = excluded.team;
+
+-- name: queue_owners
+SELECT name, team
+FROM mainspring.queues
+WHERE team IS NOT NULL;
 
 -- To say the same again changes nothing.
 -- name: set_ageing

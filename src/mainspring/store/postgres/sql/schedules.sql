@@ -23,13 +23,13 @@ given AS MATERIALIZED (
            timestamptz 'epoch' + CAST(fields ->> 5 AS bigint) * interval '1 microsecond' AS due_at,
            CAST(fields ->> 6 AS bigint) AS runs,
            timestamptz 'epoch' + CAST(fields ->> 7 AS bigint) * interval '1 microsecond' AS buffered_at,
-           CAST(fields ->> 8 AS boolean) AS awaits, CAST(fields ->> 9 AS boolean) AS depends
+           CAST(fields ->> 8 AS boolean) AS awaits, CAST(fields ->> 9 AS boolean) AS depends, fields ->> 10 AS team
     FROM jsonb_array_elements(CAST(:schedules AS jsonb)) AS schedule (fields)
 )
 INSERT INTO mainspring.schedules AS schedule (
-    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, expected_by, created_at,
-    changed_at)
-SELECT id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends,
+    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, team, expected_by,
+    created_at, changed_at)
+SELECT id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, team,
        coalesce(tick_at, CASE WHEN awaits THEN now END) + success_in, now, now
 FROM given, clock
 ORDER BY id
@@ -77,6 +77,14 @@ WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))));
 SELECT {schedule}
 FROM mainspring.schedules
 WHERE id > CAST(:after AS text) AND (CAST(:origin AS text) IS NULL OR origin = :origin)
+  AND (NOT CAST(:nobodys AS boolean) OR team IS NULL)
+ORDER BY id
+LIMIT :limit;
+
+-- name: page_schedules_of
+SELECT {schedule}
+FROM mainspring.schedules
+WHERE team = CAST(:team AS text) AND id > CAST(:after AS text) AND (CAST(:origin AS text) IS NULL OR origin = :origin)
 ORDER BY id
 LIMIT :limit;
 

@@ -21,17 +21,17 @@ gone AS (
     RETURNING job.id, job.task, job.queue, job.payload, job.priority, ending.state, job.run_at, job.created_at,
               job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at, job.reason, job.error,
               ending.outcome, {told} AS told, job.progress, job.schedule, job.tick, job.expires_at,
-              job.fair, job.weight, job.workflow, job.links, job.plan, job.awaited
+              job.fair, job.weight, job.workflow, job.links, job.plan, job.awaited, job.team, job.notify
 ),
 kept AS (
     INSERT INTO mainspring.jobs_done (
         id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
         session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick,
-        expires_at, fair, weight, workflow, links, plan, fingerprint, filed_at)
+        expires_at, fair, weight, workflow, links, plan, team, notify, fingerprint, details, filed_at)
     SELECT id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
            session, started_at, coalesce(told ->> 3, reason), coalesce(told ->> 2, error), now, outcome, told ->> 1,
-           progress, schedule, tick, expires_at, fair, weight, workflow, links, plan,
-           CASE WHEN state = 'failed' THEN told ->> 4 END, now
+           progress, schedule, tick, expires_at, fair, weight, workflow, links, plan, team, notify,
+           CASE WHEN state = 'failed' THEN told ->> 4 END, told ->> 5, now
     FROM gone, clock
     RETURNING id
 )
@@ -53,8 +53,9 @@ held AS MATERIALIZED (
     FOR UPDATE OF job
 ),
 kept AS (
-    INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
-    SELECT id, fence, number, session, started_at, now, told ->> 5, told ->> 6
+    INSERT INTO mainspring.attempts (job_id, fence, number, session, started_at, finished_at, outcome, error,
+                                     details)
+    SELECT id, fence, number, session, started_at, now, told ->> 5, told ->> 6, told ->> 14
     FROM held, clock
     WHERE told ->> 5 IS NOT NULL
 ),

@@ -160,13 +160,13 @@ FROM (
 GROUP BY workflow, state;
 
 -- name: results
-SELECT id, state, result, plan
+SELECT id, task, state, result, plan
 FROM mainspring.jobs_done
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
 
 -- Those that a map was made of come after nobody, and were not added by one of them: they have no links.
 -- name: gathered
-SELECT id, state, result, plan
+SELECT id, task, state, result, plan
 FROM mainspring.jobs_done
 WHERE workflow = :workflow AND links IS NULL
 ORDER BY id;
@@ -180,7 +180,9 @@ WHERE workflow = :workflow AND links IS NULL;
 SELECT * FROM (
     SELECT {live}
     FROM mainspring.jobs
-    WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff') AND plan IS NOT NULL AND workflow IS NULL
+    WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      AND plan IS NOT NULL AND workflow IS NULL
+      AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
     ORDER BY id DESC
     LIMIT :limit
 ) AS unfinished
@@ -188,7 +190,9 @@ UNION ALL
 SELECT * FROM (
     SELECT {done}
     FROM mainspring.jobs_done
-    WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff') AND plan IS NOT NULL AND workflow IS NULL
+    WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      AND plan IS NOT NULL AND workflow IS NULL
+      AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
     ORDER BY id DESC
     LIMIT :limit
 ) AS finished

@@ -44,6 +44,9 @@ CREATE TABLE mainspring_jobs (
     pending    INTEGER CHECK (pending >= 0),  -- how many parents, or members, it waits for
     awaited    INTEGER NOT NULL DEFAULT FALSE,  -- whether others may wait for its end
     signal     TEXT,  -- for which it waits
+    team       TEXT,  -- whose it is; NULL for the default team
+    notify     TEXT,  -- who is told of what becomes of it, as JSON
+    trace      TEXT,  -- the trace of which its enqueue was part
     CHECK ((state = 'running') = (session IS NOT NULL)),
     CHECK ((state = 'running') = (started_at IS NOT NULL)),
     CHECK (state = 'running' OR plan IS NOT NULL OR wish IS NULL),
@@ -62,6 +65,7 @@ CREATE UNIQUE INDEX mainspring_jobs_key ON mainspring_jobs (key) WHERE key IS NO
 CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedule IS NOT NULL;
 CREATE INDEX mainspring_jobs_workflow ON mainspring_jobs (workflow) WHERE workflow IS NOT NULL;
 CREATE INDEX mainspring_jobs_workflows ON mainspring_jobs (id) WHERE plan IS NOT NULL AND workflow IS NULL;
+CREATE INDEX mainspring_jobs_team ON mainspring_jobs (team, id) WHERE team IS NOT NULL;
 CREATE INDEX mainspring_jobs_waiting ON mainspring_jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
 CREATE INDEX mainspring_jobs_expiring ON mainspring_jobs (expires_at)
     WHERE expires_at IS NOT NULL AND state <> 'running';
@@ -97,6 +101,9 @@ CREATE TABLE mainspring_jobs_done (
     workflow    TEXT,
     links       TEXT,
     plan        TEXT,
+    team        TEXT,
+    notify      TEXT,
+    details     TEXT,  -- what its last attempt says of itself, as JSON
     CHECK ((outcome IS NULL) = (started_at IS NULL)),
     CHECK ((outcome IS NULL) = (session IS NULL))
 ) STRICT;
@@ -106,11 +113,12 @@ CREATE INDEX mainspring_jobs_done_finished ON mainspring_jobs_done (finished_at)
 
 CREATE INDEX mainspring_jobs_done_workflow ON mainspring_jobs_done (workflow, id) WHERE workflow IS NOT NULL;
 CREATE INDEX mainspring_jobs_done_workflows ON mainspring_jobs_done (id) WHERE plan IS NOT NULL AND workflow IS NULL;
+CREATE INDEX mainspring_jobs_done_team ON mainspring_jobs_done (team, id) WHERE team IS NOT NULL;
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A
 -- job that does not fail has no entry in it.
-CREATE INDEX mainspring_jobs_done_dead ON mainspring_jobs_done (fingerprint, id, finished_at, queue, task, state)
+CREATE INDEX mainspring_jobs_done_dead ON mainspring_jobs_done (fingerprint, id, finished_at, queue, task, team, state)
     WHERE state = 'failed';
 
 -- Attempts that did not end their job. The one that did is part of the row in mainspring_jobs_done.
@@ -123,6 +131,7 @@ CREATE TABLE mainspring_attempts (
     finished_at INTEGER NOT NULL,
     outcome     TEXT NOT NULL,
     error       TEXT,
+    details     TEXT,  -- what it says of itself, as JSON: an exit code, sizes
     PRIMARY KEY (job_id, fence)
 ) STRICT;
 

@@ -2,7 +2,8 @@
 -- same reason both statements are about the same jobs. What is read is read by SELECT, which arrives in one piece.
 -- name: claim
 SELECT rank, id, task, payload, priority, run_at, created_at, key, attempt + 1 AS attempt, losses, fence + 1 AS fence,
-       :now AS started_at, reason, error, progress, schedule, tick, expires_at, fair, workflow, links, plan, awaited
+       :now AS started_at, reason, error, progress, schedule, tick, expires_at, fair, workflow, links, plan, awaited,
+       team, notify, trace
 FROM mainspring_jobs
 {next_ready};
 

@@ -16,6 +16,7 @@ ORDER BY last_at DESC, grouped.fingerprint;
 SELECT fingerprint
 FROM mainspring_jobs_done INDEXED BY mainspring_jobs_done_dead
 WHERE state = 'failed' AND substr(fingerprint, 1, length(:prefix)) = :prefix
+  AND (:team IS NULL OR coalesce(team, 'default') = :team)
 GROUP BY fingerprint
 ORDER BY fingerprint
 LIMIT :limit;

@@ -39,4 +39,4 @@ RETURNING awaits;
 UPDATE mainspring_schedules
 SET overdue = 1
 WHERE expected_by <= :now AND NOT overdue AND NOT paused
-RETURNING id AS schedule_id, expected_by, success_in;
+RETURNING success_in, {schedule};

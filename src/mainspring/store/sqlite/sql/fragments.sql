@@ -4,18 +4,19 @@ id, task, queue, payload, priority, state, run_at, created_at, key, attempt, los
 wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick,
 expires_at, fair, weight, waits_for,
 (SELECT json_group_array(key) FROM mainspring_slots WHERE job_id = id) AS holds,
-workflow, links, plan, pending, awaited, signal
+workflow, links, plan, pending, awaited, signal, team, notify
 
 -- name: done
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
 fair, weight, NULL AS waits_for, NULL AS holds,
-workflow, links, plan, NULL AS pending, FALSE AS awaited, NULL AS signal
+workflow, links, plan, NULL AS pending, FALSE AS awaited, NULL AS signal, team, notify
 
 -- Told which index to use: where the newest are asked for, it would rather walk all history from its end.
 -- name: dead
 mainspring_jobs_done INDEXED BY mainspring_jobs_done_dead
 WHERE state = 'failed' AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
+  AND (:team IS NULL OR coalesce(team, 'default') = :team)
 
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
@@ -48,7 +49,7 @@ told AS MATERIALIZED (
     SELECT key AS job_id, value ->> 0 AS fence, value ->> 1 AS source, value ->> 2 AS state, value ->> 3 AS attempt,
            value ->> 4 AS losses, value ->> 5 AS outcome, value ->> 6 AS error, value ->> 7 AS reason,
            value ->> 8 AS delay_us, value ->> 9 AS waits_for, value ->> 10 AS pending, value ->> 11 AS signal,
-           value ->> 12 AS plan, value ->> 13 AS expires_us
+           value ->> 12 AS plan, value ->> 13 AS expires_us, value ->> 14 AS details
     FROM json_each(:settlements)
 )
 
@@ -79,11 +80,12 @@ WITH asked AS MATERIALIZED (
            :first + json_each.key AS position, value ->> 8 AS schedule, value ->> 9 AS tick,
            value ->> 10 AS expires_us, value ->> 11 AS fair, value ->> 12 AS weight, value ->> 13 AS turn,
            value ->> 14 AS workflow, value ->> 15 AS links, value ->> 16 AS pending,
-           coalesce(value ->> 17, FALSE) AS awaited, value ->> 18 AS plan
+           coalesce(value ->> 17, FALSE) AS awaited, value ->> 18 AS plan,
+           value ->> 19 AS team, value ->> 20 AS notify, value ->> 21 AS trace
     FROM json_each(:jobs)
 )
 INSERT INTO mainspring_jobs (id, task, queue, payload, priority, rank, state, run_at, created_at, key, schedule, tick,
-                             expires_at, fair, weight, workflow, links, pending, awaited, plan)
+                             expires_at, fair, weight, workflow, links, pending, awaited, plan, team, notify, trace)
 SELECT id, task, queue, payload, priority,
        {place},
        CASE WHEN pending > 0 THEN 'blocked'
@@ -100,7 +102,10 @@ SELECT id, task, queue, payload, priority,
        links,
        pending,
        awaited,
-       plan
+       plan,
+       team,
+       notify,
+       trace
 FROM asked
 WHERE TRUE
 
@@ -191,3 +196,57 @@ coalesce(
      WHERE every.queue = line.queue AND every.priority = line.priority),
     :first
 )
+
+-- An id that is not a UUID has another name, by which it is left as it is. The digest is not among them.
+-- name: token
+id AS token_id, name, grants, created_at, created_by, expires_at, revoked_at, last_used_at
+
+-- name: entry
+seq, id, at, actor, team, action, target, details, hash
+-- name: alert
+id AS alert_id, scope, definition, status, since, value, message, look_at, evaluated_at, evaluated_by, created_at, changed_at
+
+-- Whose a schedule is its id says.
+-- name: team_of_id
+CASE WHEN id LIKE '@%' THEN substr(id, 2, instr(id, '/') - 2) ELSE 'default' END
+
+-- name: team
+name, max_pending, max_schedules, gap, burst, created_at
+
+-- When the bucket is full again, which can't be later than it takes to fill it from empty: what is stored may be from when
+-- the rate was lower, or from before the clock was set back.
+-- name: filling
+max(:now, min(coalesce(full_at, :now), :now + burst * gap))
+
+-- Differs from PostgreSQL: the next few jobs of a day in the order in which they ended, by the index of that.
+-- name: page_of_day
+page AS MATERIALIZED (
+    SELECT id, team, queue, state, workflow, plan, created_at, finished_at
+    FROM mainspring_jobs_done
+    WHERE finished_at >= :since AND finished_at < :until AND (finished_at > :since OR id > :after)
+    ORDER BY finished_at, id
+    LIMIT :limit
+)
+
+-- Whether a rule for retention is about a job, and none of those that say more precisely what they mean.
+-- name: covered
+(:team = '' OR coalesce(page.team, 'default') = :team)
+AND (:queue = '' OR page.queue = :queue)
+AND (:state = '' OR page.state = :state)
+AND NOT EXISTS (
+    SELECT 1
+    FROM json_each(:others) AS other
+    WHERE other.value ->> 0 IN ('', coalesce(page.team, 'default')) AND other.value ->> 1 IN ('', page.queue)
+      AND other.value ->> 2 IN ('', page.state)
+)
+
+-- Members of a workflow stay and go with it.
+-- name: on_its_own
+(page.workflow IS NULL OR (
+    NOT EXISTS (SELECT 1 FROM mainspring_jobs AS root WHERE root.id = page.workflow)
+    AND NOT EXISTS (SELECT 1 FROM mainspring_jobs_done AS root WHERE root.id = page.workflow)
+    AND NOT EXISTS (SELECT 1 FROM mainspring_pruned AS pruned WHERE pruned.workflow = page.workflow)
+))
+
+-- name: given_to_forget
+(id, finished_at) IN (SELECT value ->> 0, value ->> 2 FROM json_each(:going))

@@ -19,6 +19,7 @@ SELECT * FROM (
       AND (:queue IS NULL OR queue = :queue)
       AND (:task IS NULL OR task = :task)
       AND (:key IS NULL OR key = :key)
+      AND (NOT :nobodys OR team IS NULL)
     ORDER BY id DESC
     LIMIT :limit
 ) AS unfinished
@@ -27,6 +28,39 @@ SELECT * FROM (
     SELECT {done}
     FROM mainspring_jobs_done
     WHERE id < coalesce(:before, 'g')
+      AND (:state IS NULL OR :state IN ('succeeded', 'failed', 'cancelled', 'expired'))
+      AND (:state IS NULL OR state = :state)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:task IS NULL OR task = :task)
+      AND (:key IS NULL OR key = :key)
+      AND (NOT :nobodys OR team IS NULL)
+    ORDER BY id DESC
+    LIMIT :limit
+) AS finished
+ORDER BY id DESC
+LIMIT :limit;
+
+-- The same for one team, by the indexes that hold no others.
+-- name: page_of
+SELECT * FROM (
+    SELECT {live}
+    FROM mainspring_jobs
+    WHERE team = :team
+      AND id < coalesce(:before, 'g')
+      AND (:state IS NULL OR :state NOT IN ('succeeded', 'failed', 'cancelled', 'expired'))
+      AND (:state IS NULL OR state = :state)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:task IS NULL OR task = :task)
+      AND (:key IS NULL OR key = :key)
+    ORDER BY id DESC
+    LIMIT :limit
+) AS unfinished
+UNION ALL
+SELECT * FROM (
+    SELECT {done}
+    FROM mainspring_jobs_done
+    WHERE team = :team
+      AND id < coalesce(:before, 'g')
       AND (:state IS NULL OR :state IN ('succeeded', 'failed', 'cancelled', 'expired'))
       AND (:state IS NULL OR state = :state)
       AND (:queue IS NULL OR queue = :queue)
@@ -44,18 +78,23 @@ FROM mainspring_jobs
 GROUP BY queue, state;
 
 -- name: attempts
-SELECT job_id, fence, number, session, started_at, finished_at, outcome, error
-FROM mainspring_attempts
-WHERE job_id IN (SELECT value FROM json_each(:ids))
-UNION ALL
-SELECT id, fence, attempt, session, started_at, NULL, NULL, NULL
-FROM mainspring_jobs
-WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
-UNION ALL
-SELECT id, fence, attempt, session, started_at, finished_at, outcome, 
-       CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END
-FROM mainspring_jobs_done
-WHERE id IN (SELECT value FROM json_each(:ids)) AND outcome IS NOT NULL
+SELECT job_id, fence, number, session, started_at, finished_at, outcome, error, details,
+       coalesce((SELECT name FROM mainspring_sessions WHERE id = session),
+                (SELECT name FROM mainspring_sessions_done WHERE id = session)) AS worker
+FROM (
+    SELECT job_id, fence, number, session, started_at, finished_at, outcome, error, details
+    FROM mainspring_attempts
+    WHERE job_id IN (SELECT value FROM json_each(:ids))
+    UNION ALL
+    SELECT id, fence, attempt, session, started_at, NULL, NULL, NULL, NULL
+    FROM mainspring_jobs
+    WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
+    UNION ALL
+    SELECT id, fence, attempt, session, started_at, finished_at, outcome,
+           CASE WHEN outcome IN ('failed', 'timed_out', 'lost') THEN error END, details
+    FROM mainspring_jobs_done
+    WHERE id IN (SELECT value FROM json_each(:ids)) AND outcome IS NOT NULL
+) AS made
 ORDER BY fence;
 
 -- Those are left out that a claim would leave out, too. In order, so that the index is walked up to the limit.

@@ -23,4 +23,4 @@ DELETE FROM mainspring_schema WHERE version = 0;
 
 -- name: scratch
 CREATE TEMP TABLE mainspring_settled (place INTEGER, id TEXT, result TEXT, error TEXT, reason TEXT, fingerprint TEXT,
-                                     awaited INTEGER);
+                                     details TEXT, awaited INTEGER);

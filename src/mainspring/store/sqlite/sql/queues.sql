@@ -18,7 +18,25 @@ ORDER BY kind, name;
 -- name: backlog
 SELECT queue, state, count(*) AS jobs, max(:now - run_at) AS waited_us
 FROM mainspring_jobs
+WHERE NOT :nobodys OR team IS NULL
 GROUP BY queue, state;
+
+-- name: backlog_of
+SELECT queue, state, count(*) AS jobs, max(:now - run_at) AS waited_us
+FROM mainspring_jobs
+WHERE team = :team
+GROUP BY queue, state;
+
+-- It is ranked by nothing new, so there is nothing to rank anew.
+-- name: give_queue
+INSERT INTO mainspring_queues (name, team, changes)
+VALUES (:name, :team, 0)
+ON CONFLICT (name) DO UPDATE SET team = excluded.team;
+
+-- name: queue_owners
+SELECT name, team
+FROM mainspring_queues
+WHERE team IS NOT NULL;
 
 -- To say the same again changes nothing.
 -- name: set_ageing

@@ -11,10 +11,11 @@ SELECT :now AS now_at;
 -- Differs from PostgreSQL: there is one writer at a time, so none can have come in between.
 -- name: put_schedules
 INSERT INTO mainspring_schedules (
-    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, expected_by, created_at,
-    changed_at)
+    id, definition, origin, success_in, tick_at, due_at, runs, buffered_at, awaits, depends, team, expected_by,
+    created_at, changed_at)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-       value ->> 8, value ->> 9, coalesce(value ->> 4, CASE WHEN value ->> 8 THEN :now END) + (value ->> 3), :now, :now
+       value ->> 8, value ->> 9, value ->> 10,
+       coalesce(value ->> 4, CASE WHEN value ->> 8 THEN :now END) + (value ->> 3), :now, :now
 FROM json_each(:schedules)
 WHERE TRUE
 ON CONFLICT (id) DO UPDATE
@@ -51,7 +52,14 @@ WHERE id IN (SELECT value FROM json_each(:ids));
 -- name: page_schedules
 SELECT {schedule}
 FROM mainspring_schedules
-WHERE id > :after AND (:origin IS NULL OR origin = :origin)
+WHERE id > :after AND (:origin IS NULL OR origin = :origin) AND (NOT :nobodys OR team IS NULL)
+ORDER BY id
+LIMIT :limit;
+
+-- name: page_schedules_of
+SELECT {schedule}
+FROM mainspring_schedules
+WHERE team = :team AND id > :after AND (:origin IS NULL OR origin = :origin)
 ORDER BY id
 LIMIT :limit;
 

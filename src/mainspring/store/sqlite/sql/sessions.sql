@@ -21,6 +21,13 @@ FROM mainspring_sessions
 WHERE id = :session;
 
 -- name: close_session
+INSERT INTO mainspring_sessions_done (id, name, started_at, ended_at)
+SELECT id, name, started_at, :now
+FROM mainspring_sessions
+WHERE id = :session
+  AND NOT EXISTS (SELECT 1 FROM mainspring_jobs WHERE session = :session AND state = 'running')
+ON CONFLICT DO NOTHING;
+
 DELETE FROM mainspring_sessions
 WHERE id = :session
   AND NOT EXISTS (SELECT 1 FROM mainspring_jobs WHERE session = :session AND state = 'running')
@@ -31,3 +38,10 @@ SELECT id, name, lease, started_at, beat_at,
        lease_until > :steady AND lease_until <= :steady + lease AS alive, queues, tasks
 FROM mainspring_sessions
 ORDER BY started_at, id;
+
+-- name: prune_sessions
+DELETE FROM mainspring_sessions_done
+WHERE rowid IN (SELECT rowid FROM mainspring_sessions_done WHERE ended_at < :now - :age LIMIT :limit);
+
+SELECT changes() AS pruned
+WHERE changes() > 0;

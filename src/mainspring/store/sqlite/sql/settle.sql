@@ -5,21 +5,21 @@
 -- REPLACE: a job that was given twice in one batch, or whose id came again after it had finished, must not keep
 -- others from being settled.
 -- name: settle_done
-INSERT INTO temp.mainspring_settled (place, id, result, error, reason, fingerprint, awaited)
+INSERT INTO temp.mainspring_settled (place, id, result, error, reason, fingerprint, details, awaited)
 SELECT job.rowid, job.id, value ->> 1, value ->> 2, value ->> 3, CASE WHEN :state = 'failed' THEN value ->> 4 END,
-       job.awaited
+       value ->> 5, job.awaited
 FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
     ON job.id = told.key AND job.fence = value ->> 0 AND job.state = :source AND job.awaited <= :awaited;
 
 INSERT OR REPLACE INTO mainspring_jobs_done (
     id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence,
     session, started_at, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
-    fair, weight, workflow, links, plan, fingerprint)
+    fair, weight, workflow, links, plan, team, notify, fingerprint, details)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
        coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result,
        job.progress, job.schedule, job.tick, job.expires_at, job.fair, job.weight, job.workflow, job.links,
-       job.plan, settled.fingerprint
+       job.plan, job.team, job.notify, settled.fingerprint, settled.details
 FROM temp.mainspring_settled AS settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
 DELETE FROM mainspring_jobs
@@ -37,8 +37,8 @@ FROM json_each(:settlements) AS told CROSS JOIN mainspring_jobs AS job
     ON job.id = told.key AND job.fence = value ->> 0 AND job.state = value ->> 1;
 
 WITH {told}
-INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error)
-SELECT job.id, job.fence, job.attempt, job.session, job.started_at, :now, told.outcome, told.error
+INSERT INTO mainspring_attempts (job_id, fence, number, session, started_at, finished_at, outcome, error, details)
+SELECT job.id, job.fence, job.attempt, job.session, job.started_at, :now, told.outcome, told.error, told.details
 FROM told CROSS JOIN mainspring_jobs AS job
     ON job.id = told.job_id AND job.state = told.source AND job.fence = told.fence
 WHERE told.outcome IS NOT NULL;

@@ -131,13 +131,13 @@ FROM (
 GROUP BY workflow, state;
 
 -- name: results
-SELECT id, state, result, plan
+SELECT id, task, state, result, plan
 FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- Those that a map was made of come after nobody, and were not added by one of them: they have no links.
 -- name: gathered
-SELECT id, state, result, plan
+SELECT id, task, state, result, plan
 FROM mainspring_jobs_done
 WHERE workflow = :workflow AND links IS NULL
 ORDER BY id;
@@ -151,7 +151,9 @@ WHERE workflow = :workflow AND links IS NULL;
 SELECT * FROM (
     SELECT {live}
     FROM mainspring_jobs
-    WHERE id < coalesce(:before, 'g') AND plan IS NOT NULL AND workflow IS NULL
+    WHERE id < coalesce(:before, 'g')
+      AND plan IS NOT NULL AND workflow IS NULL
+      AND (:team IS NULL OR coalesce(team, 'default') = :team)
     ORDER BY id DESC
     LIMIT :limit
 )
@@ -159,7 +161,9 @@ UNION ALL
 SELECT * FROM (
     SELECT {done}
     FROM mainspring_jobs_done
-    WHERE id < coalesce(:before, 'g') AND plan IS NOT NULL AND workflow IS NULL
+    WHERE id < coalesce(:before, 'g')
+      AND plan IS NOT NULL AND workflow IS NULL
+      AND (:team IS NULL OR coalesce(team, 'default') = :team)
     ORDER BY id DESC
     LIMIT :limit
 )

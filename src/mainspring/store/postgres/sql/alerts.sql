@@ -1,0 +1,244 @@
+-- One that is known goes on as it stands, and is looked at again at once: by its new rule it may have resolved.
+-- name: put_alert
+WITH {clock}
+INSERT INTO mainspring.alerts (id, scope, definition, every, status, since, look_at, created_at, changed_at)
+SELECT :alert, :scope, :definition, CAST(:every AS interval), 'ok', now, now, now, now
+FROM clock
+ON CONFLICT (id) DO UPDATE
+SET scope = excluded.scope, definition = excluded.definition, every = excluded.every, look_at = excluded.look_at,
+    changed_at = excluded.changed_at;
+
+-- name: alerts
+SELECT {alert}
+FROM mainspring.alerts
+WHERE (CAST(:alert AS text) IS NULL OR id = :alert) AND (CAST(:scope AS text) IS NULL OR scope = :scope)
+ORDER BY id;
+
+-- name: remove_alert
+DELETE FROM mainspring.alerts
+WHERE id = :alert
+RETURNING id AS alert_id;
+
+-- What lies further ahead than it is ever put off is from before the clock was set back.
+-- name: take_alerts
+WITH {clock},
+due AS MATERIALIZED (
+    SELECT id
+    FROM mainspring.alerts, clock
+    WHERE look_at <= now OR look_at > now + every
+    ORDER BY look_at
+    LIMIT (SELECT CAST(:limit AS bigint))
+    FOR UPDATE OF alerts SKIP LOCKED
+)
+UPDATE mainspring.alerts
+SET look_at = (SELECT now FROM clock) + every
+WHERE id = ANY (ARRAY(SELECT id FROM due))
+RETURNING {alert};
+
+-- name: next_alert
+WITH {clock}
+SELECT (extract(epoch FROM look_at - now) * 1000000)::bigint AS wait_us
+FROM mainspring.alerts, clock
+ORDER BY look_at
+LIMIT 1;
+
+-- name: lock_taken_alerts
+WITH {clock},
+taken AS MATERIALIZED (
+    SELECT fields ->> 0 AS id, timestamptz 'epoch' + CAST(fields ->> 1 AS bigint) * interval '1 microsecond' AS look_at
+    FROM jsonb_array_elements(CAST(:taken AS jsonb)) AS given (fields)
+)
+SELECT now AS now_at, {alert}
+FROM mainspring.alerts, clock
+WHERE id = ANY (ARRAY(SELECT id FROM taken)) AND (id, look_at) IN (SELECT id, look_at FROM taken)
+ORDER BY id
+FOR UPDATE OF alerts;
+
+-- name: move_alerts
+WITH {clock},
+moved AS MATERIALIZED (
+    SELECT fields ->> 0 AS id, fields ->> 1 AS status,
+           timestamptz 'epoch' + CAST(fields ->> 2 AS bigint) * interval '1 microsecond' AS since,
+           CAST(fields ->> 3 AS double precision) AS value, fields ->> 4 AS message
+    FROM jsonb_array_elements(CAST(:moved AS jsonb)) AS given (fields)
+)
+UPDATE mainspring.alerts AS alert
+SET status = moved.status, since = moved.since, value = moved.value, message = moved.message,
+    evaluated_at = (SELECT now FROM clock), evaluated_by = :node
+FROM moved
+WHERE alert.id = moved.id;
+
+-- What follows is what alerts measure. None of it reads more rows than it is told to, whatever the size of the tables: what
+-- else is asked of them is asked of those alone.
+-- Session by session, by the index of what each holds: there are no more than the fleet can run.
+-- name: stuck_jobs
+WITH {clock}
+SELECT held.id, held.task, (extract(epoch FROM now - held.started_at) * 1000000)::bigint AS ran_us
+FROM clock, mainspring.sessions CROSS JOIN LATERAL (
+    SELECT id, task, queue, team, started_at
+    FROM mainspring.jobs
+    WHERE session = sessions.id AND state = 'running'
+    OFFSET 0
+) AS held
+WHERE held.started_at < now - CAST(:longer_than AS interval)
+  AND (CAST(:queue AS text) IS NULL OR held.queue = :queue)
+  AND (CAST(:task AS text) IS NULL OR held.task = :task)
+  AND (CAST(:team AS text) IS NULL OR coalesce(held.team, 'default') = :team)
+ORDER BY held.started_at, held.id
+LIMIT :most;
+
+-- name: late_schedule
+WITH {clock},
+first AS MATERIALIZED (
+    SELECT id, due_at
+    FROM mainspring.schedules
+    WHERE due_at <= (SELECT now FROM clock)
+    ORDER BY due_at
+    LIMIT (SELECT CAST(:look AS bigint))
+)
+SELECT id AS schedule_id, (extract(epoch FROM now - due_at) * 1000000)::bigint AS late_us
+FROM first, clock
+WHERE CAST(:team AS text) IS NULL OR {team_of_id} = :team
+ORDER BY due_at
+LIMIT 1;
+
+-- name: late_job
+WITH {clock},
+first AS MATERIALIZED (
+    SELECT id, run_at, team
+    FROM mainspring.jobs
+    WHERE {waits_for_its_time} AND run_at <= (SELECT now FROM clock)
+    ORDER BY run_at
+    LIMIT (SELECT CAST(:look AS bigint))
+)
+SELECT id, (extract(epoch FROM now - run_at) * 1000000)::bigint AS late_us
+FROM first, clock
+WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team
+ORDER BY run_at
+LIMIT 1;
+
+-- name: ready_jobs
+SELECT count(*) FILTER (WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team) AS ready,
+       count(*) AS looked
+FROM (
+    SELECT team
+    FROM mainspring.jobs
+    WHERE state = 'ready' AND queue = :queue
+    ORDER BY rank
+    LIMIT (SELECT CAST(:look AS bigint))
+) AS first;
+
+-- Those that come first, and, where priority is strict, the first of each priority, which is the oldest of it: however many
+-- urgent ones there are, they don't hide one that starves.
+-- name: oldest_ready
+WITH {clock},
+first AS MATERIALIZED (
+    SELECT run_at, team
+    FROM mainspring.jobs
+    WHERE state = 'ready' AND queue = :queue
+    ORDER BY rank
+    LIMIT (SELECT CAST(:look AS bigint))
+)
+SELECT (extract(epoch FROM (SELECT now FROM clock) - min(run_at)) * 1000000)::bigint AS waited_us,
+       (SELECT count(*) FROM first) AS looked
+FROM (
+    SELECT run_at
+    FROM first
+    WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team
+    UNION ALL
+    SELECT (
+        SELECT run_at
+        FROM mainspring.jobs
+        WHERE state = 'ready' AND queue = :queue
+          AND rank >= CAST(101 - level AS bigint) << 53 AND rank < CAST(102 - level AS bigint) << 53
+        ORDER BY rank
+        LIMIT 1
+    )
+    FROM generate_series(0, 100) AS level
+    WHERE CAST(:team AS text) IS NULL
+) AS oldest;
+
+-- A job is filed no sooner than it has ended, so days before that are not looked at.
+-- name: lately_ended
+WITH {clock}
+SELECT count(*) FILTER (WHERE wanted AND outcome = 'failed') AS failures, count(*) FILTER (WHERE wanted) AS ended,
+       count(*) AS looked
+FROM (
+    SELECT state AS outcome,
+           (CAST(:queue AS text) IS NULL OR queue = :queue) AND (CAST(:task AS text) IS NULL OR task = :task)
+           AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team) AS wanted
+    FROM mainspring.jobs_done
+    WHERE finished_at > (SELECT now - CAST(:over AS interval) FROM clock)
+      AND filed_at > (SELECT now - CAST(:over AS interval) FROM clock) AND state IN ('succeeded', 'failed')
+    LIMIT (SELECT CAST(:look AS bigint))
+) AS lately;
+
+-- name: lately_dead
+WITH {clock}
+SELECT count(*) FILTER (WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team) AS letters,
+       count(*) AS looked
+FROM (
+    SELECT team
+    FROM mainspring.jobs_done
+    WHERE state = 'failed' AND finished_at > (SELECT now - CAST(:over AS interval) FROM clock)
+      AND filed_at > (SELECT now - CAST(:over AS interval) FROM clock)
+    LIMIT (SELECT CAST(:look AS bigint))
+) AS lately;
+
+-- From one name to the next, by the index.
+-- name: ready_queues
+WITH RECURSIVE names AS (
+    (SELECT queue FROM mainspring.jobs WHERE state = 'ready' ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT queue FROM mainspring.jobs
+        WHERE state = 'ready' AND queue > names.queue
+        ORDER BY queue
+        LIMIT 1
+    )
+    FROM names
+    WHERE names.queue IS NOT NULL
+)
+SELECT queue
+FROM names
+WHERE queue IS NOT NULL AND (
+    CAST(:team AS text) IS NULL OR EXISTS (
+        SELECT FROM (
+            SELECT team
+            FROM mainspring.jobs AS job
+            WHERE state = 'ready' AND job.queue = names.queue
+            ORDER BY rank
+            LIMIT (SELECT CAST(:look AS bigint))
+        ) AS first
+        WHERE coalesce(team, 'default') = :team
+    )
+);
+
+-- Whether or not somebody has noticed already.
+-- name: overdue_schedules
+WITH {clock},
+found AS (
+    SELECT id FROM mainspring.schedules WHERE overdue AND NOT paused
+    UNION ALL
+    SELECT id
+    FROM mainspring.schedules
+    WHERE expected_by IS NOT NULL AND NOT overdue AND expected_by <= (SELECT now FROM clock) AND NOT paused
+)
+SELECT id AS schedule_id
+FROM found
+WHERE CAST(:team AS text) IS NULL OR {team_of_id} = :team
+LIMIT :most;
+
+-- name: missed_ticks
+WITH {clock},
+lately AS MATERIALIZED (
+    SELECT schedule AS id
+    FROM mainspring.ticks
+    WHERE verdict = 'missed' AND decided_at > (SELECT now - CAST(:over AS interval) FROM clock)
+    ORDER BY decided_at DESC
+    LIMIT (SELECT CAST(:look AS bigint))
+)
+SELECT DISTINCT id AS schedule_id
+FROM lately
+WHERE CAST(:team AS text) IS NULL OR {team_of_id} = :team
+LIMIT :most;

@@ -1,0 +1,78 @@
+"""Teams: what they may have, and whether they may have more."""
+
+from __future__ import annotations
+
+from mainspring.errors import QuotaExceeded
+from mainspring.model.limits import Gate, Standing
+from mainspring.model.team import Quotas, Team, stored_team, with_quotas
+from mainspring.model.text import counted
+from mainspring.store.database import Database, Runner
+
+_LOOKED_AT_LEAST, _LOOKED_PER_JOB = 10_000, 10
+
+
+def put(db: Database, name: str, quotas: Quotas) -> Team:
+    """See `protocol.Teams.set_team`."""
+
+    def work(tx: Runner) -> Team:
+        known = [Team(*row) for row in tx.run("lock_team", team=name)]
+        wanted = with_quotas(known[0] if known else Team(name), quotas)
+        (row,) = tx.run(
+            "put_team",
+            team=name,
+            max_pending=wanted.max_pending,
+            max_schedules=wanted.max_schedules,
+            gap=wanted.interval,
+            burst=wanted.burst,
+        )
+        return Team(*row)
+
+    with_quotas(Team(name), quotas)  # refused before anything is locked
+    return db.transact(work)
+
+
+def teams(db: Database, name: str | None) -> list[Team]:
+    """See `protocol.Teams.teams`."""
+    return [Team(*row) for row in db.read("teams", team=name)]
+
+
+def remove(db: Database, name: str) -> bool:
+    """See `protocol.Teams.remove_team`."""
+    found: list[object] = []  # kept from try to try: after a lost reply it is gone
+    db.transact(lambda tx: found.extend(tx.run("remove_team", team=name)))
+    return bool(found)
+
+
+def admit(db: Database, name: str, jobs: int, schedules: int) -> None:
+    """See `protocol.Teams.admit_team`."""
+    for team in teams(db, name):
+        if jobs and team.max_pending is not None and _pending(db, name, team.max_pending) + jobs > team.max_pending:
+            raise QuotaExceeded(name, f"more than {counted(team.max_pending, 'unfinished job')}")
+        if schedules and team.max_schedules is not None:
+            ((known,),) = db.read("schedules_of_team", team=name)
+            if known + schedules > team.max_schedules:
+                raise QuotaExceeded(name, f"more than {counted(team.max_schedules, 'schedule')}")
+        # Last, so that what is refused for another reason takes nothing. One whose reply is lost may count twice.
+        if jobs and team.interval is not None and not db.run("take_of_team", team=name, jobs=jobs):
+            _refuse_rate(db, name, jobs)
+
+
+def _pending(db: Database, name: str, most: int) -> int:
+    """Return how many jobs of the team have not ended, counted up to *most*."""
+    stored = stored_team(name)
+    if stored is None:
+        ((pending,),) = db.read("pending_of_nobody", looked=max(_LOOKED_AT_LEAST, _LOOKED_PER_JOB * most))
+    else:
+        ((pending,),) = db.read("pending_of_team", team=stored, most=most)
+    return int(pending)
+
+
+def _refuse_rate(db: Database, name: str, jobs: int) -> None:
+    for now, interval, burst, full_at in db.read("bucket_of_team", team=name):
+        if full_at is not None and full_at > now + burst * interval:
+            db.run("mend_team", team=name)
+        if jobs > burst:
+            raise QuotaExceeded(name, f"{counted(jobs, 'job')} at once, but {burst:,} at most; send fewer together")
+        opens_at = Gate(Standing(name, None, interval, burst, full_at, 0, waiting=False), now).opens_at(jobs - 1)
+        wait = 0.0 if opens_at is None else max(0.0, (opens_at - now).total_seconds())
+        raise QuotaExceeded(name, f"more than a job every {interval.total_seconds():g} s", wait)
