@@ -15,7 +15,7 @@ RETENTION = timedelta(days=30)
 """How long finished jobs are kept unless told otherwise: failed ones too, so that a person has time to replay them."""
 
 EVERY = 3600.0
-"""Seconds between looks, more or less: whole days go, so there is something to find once a day."""
+"""Seconds between looks, more or less: mostly whole days go, and what is kept for an hour may stay for two."""
 
 FIRST = 60.0
 """Seconds within which the first look comes: soon, for a node may not live long."""
@@ -24,7 +24,7 @@ _PAUSE_AFTER_ERROR = 60.0
 
 
 class Pruner:
-    """Removes what finished more than *age* ago, in batches of the store's.
+    """Removes what the rules for retention let go, and of what they don't cover that which finished *age* ago.
 
     Nodes that were started together look at moments of their own, because for all but one of them there is nothing
     left to do.
@@ -46,9 +46,7 @@ class Pruner:
             log.warning("can't prune, trying on: %s", error)
             return _jittered(_PAUSE_AFTER_ERROR)
         if pruned:
-            log.info(
-                "pruned %s that finished more than %g d ago", counted(pruned, "job"), self._age / timedelta(days=1)
-            )
+            log.info("pruned %s that finished long enough ago", counted(pruned, "job"))
         return _jittered(EVERY)
 
 

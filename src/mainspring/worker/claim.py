@@ -20,13 +20,16 @@ from mainspring.model.task import Task
 from mainspring.service import Loop
 from mainspring.store import Store
 from mainspring.store.protocol import AHEAD
+from mainspring.tally import Tally
 from mainspring.worker.early import Early
 from mainspring.worker.executors.executor import Executor
 from mainspring.worker.executors.references import importable
 from mainspring.worker.held import Held
 from mainspring.worker.pace import Pace
-from mainspring.worker.prepare import is_related, prepare
+from mainspring.worker.prepare import Means, Start, needs_preparation, prepare
 from mainspring.worker.queues import Queues
+from mainspring.worker.reveal import Naming, Revealed, Revealer
+from mainspring.worker.secrecy import Secrecy
 from mainspring.worker.session import WorkerSession
 
 POLL = 1.0
@@ -52,6 +55,14 @@ class Lane:
 
 class Host(Protocol):
     """The worker, as its claimers see it."""
+
+    @property
+    def revealer(self) -> Revealer:
+        """What opens secrets for jobs."""
+        ...
+
+    @property
+    def tally(self) -> Tally: ...
 
     def ended(self, held: Held, outcome: Outcome | None) -> None:
         """Take note of what became of a job that was claimed."""
@@ -80,6 +91,8 @@ class Claimer:
         self._queues = queues
         self._clock = clock
         self._host = host
+        self._means = Means(store, host.revealer.keys, host.new_ids)
+        self._revealer = host.revealer
         self._polled_at = clock.steady()
         self._starting = threading.Lock()  # two threads do: the one that claims, and that of the early ones
         self._put = 0
@@ -106,6 +119,7 @@ class Claimer:
         except StoreGone:
             return math.inf  # the heartbeat says so
         except StoreError as error:
+            self._host.tally.failed("claim")
             log.warning("can't claim, trying on: %s", error)
             return _PAUSE
 
@@ -127,12 +141,20 @@ class Claimer:
         queue, limit = turn
         session, begun = self._session.id, self._clock.steady()
         jobs = self._store.claim(session, queue, limit, self._lane.tasks, self._ahead())
-        self._lane.pace.claim_took(self._clock.steady() - begun)
+        claimed = self._clock.steady()
+        self._lane.pace.claim_took(claimed - begun)
         self._queues.got(queue, limit, len(jobs))
-        taken = [Held(job, self._lane.tasks[job.task], _start_by(job, begun)) for job in jobs]
+        if jobs:
+            self._host.tally.claimed(len(jobs))
+        taken = [Held(job, self._lane.tasks[job.task], _start_by(job, begun), claimed) for job in jobs]
         # Held first and looked at second: a lease that is lost in between ends all that is held.
         self._session.holding.add(taken)
-        taken = self._admit(self._prepare(taken))
+        try:
+            taken = self._reveal(self._admit(self._prepare(taken)))
+        except Exception:
+            # Or they would be ours, unstarted, for as long as we live.
+            self._give_back([held for held in taken if not held.settled and held in self._session.holding])
+            raise
         if any(held.job.turn is not None for held in taken):
             self._store.reach([held.job for held in taken])
         if self._session.alive and self._session.id == session and not self.loop.ending:
@@ -143,16 +165,30 @@ class Claimer:
 
     def _prepare(self, taken: list[Held]) -> list[Held]:
         """Return those of *taken* that are to start, with all that they need."""
-        if not any(is_related(held.job) for held in taken):
+        if not any(needs_preparation(held.job, held.task) for held in taken):
             return taken  # for short: most have nothing to do with others
-        try:
-            prepared = prepare(self._store, [(held.job, held.task) for held in taken], self._host.new_ids)
-        except StoreError:
-            self._give_back(taken)
-            raise
+        prepared = prepare(self._means, [(held.job, held.task) for held in taken])
         for held, made in zip(taken, prepared, strict=True):
-            if isinstance(made, Job):
-                held.job = made
+            if isinstance(made, Start):
+                held.job, held.secrets = made.job, made.secrets
+                if made.sealed:
+                    held.secrecy = Secrecy(held.job.id, held.job.task, keys=self._means.keys)
+            else:
+                self._host.ended(held, made)
+        return [held for held in taken if not held.settled]
+
+    def _reveal(self, taken: list[Held]) -> list[Held]:
+        """Return those of *taken* that are to start, with the secrets that they name.
+
+        Last of all, so that no limit is called by the value of a secret.
+        """
+        naming = [held for held in taken if held.secrets]
+        if not naming:
+            return taken
+        found = self._revealer.reveal([Naming(held.job, held.task, held.secrets) for held in naming])
+        for held, made in zip(naming, found, strict=True):
+            if isinstance(made, Revealed):
+                held.revealed, held.secrecy = made.payload, held.secrecy.knowing(made.values)
             else:
                 self._host.ended(held, made)
         return [held for held in taken if not held.settled]
@@ -169,11 +205,7 @@ class Claimer:
         for held, wants in limited.items():
             # Even before we know: whatever becomes of it from now on gives back what it may have got.
             held.job = held.job.asking(wants)
-        try:
-            admitted = self._store.admit([(held.job, wants) for held, wants in limited.items()])
-        except StoreError:
-            self._give_back(taken)
-            raise
+        admitted = self._store.admit([(held.job, wants) for held, wants in limited.items()])
         for held in limited:
             if held.job.id not in admitted:
                 self._session.holding.drop(held)

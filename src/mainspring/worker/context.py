@@ -22,7 +22,8 @@ from mainspring.model.payload import encode_result
 from mainspring.model.text import cut, shortened
 from mainspring.store import Store
 from mainspring.worker.durable import Call, Durable
-from mainspring.worker.failure import traceback_of
+from mainspring.worker.failure import Redact, traceback_of
+from mainspring.worker.secrecy import OPEN, Secrecy
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,9 +60,20 @@ class Attempt(Protocol):
 
 
 class Context:
-    """A handler's view of its attempt. It gets one by annotating a parameter with this class."""
+    """A handler's view of its attempt. It gets one by annotating a parameter with this class.
 
-    def __init__(self, job: Job, attempt: Attempt, deadline: datetime | None, *, awaits: bool = False) -> None:
+    What it puts into `details`, a little JSON, is kept with the attempt whatever that comes to.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        attempt: Attempt,
+        deadline: datetime | None,
+        *,
+        awaits: bool = False,
+        secrecy: Secrecy = OPEN,
+    ) -> None:
         """*awaits* tells whether the handler is a coroutine function."""
         self._job = job
         self._attempt = attempt
@@ -69,9 +81,11 @@ class Context:
         self._succeeded = False
         self._lent = False  # whether a transaction block is open
         self._graph: Graph | None = None
-        self._durable = Durable(job, attempt, self._check_going_on)
+        self._secrecy = secrecy
+        self._durable = Durable(job, attempt, self._check_going_on, secrecy)
         self.deadline = deadline
-        self.log = JobLog(job, attempt)
+        self.details: dict[str, Any] = {}
+        self.log = JobLog(job, attempt, secrecy)
 
     @property
     def job_id(self) -> UUID:
@@ -98,6 +112,11 @@ class Context:
         return self._job.tick
 
     @property
+    def notify(self) -> str | None:
+        """Whom the job names to be told of it, as JSON; of a notification, whom it tells."""
+        return self._job.notify
+
+    @property
     def left_undone(self) -> Suspension | StepResultRefused | None:
         """What should have ended the attempt, where its handler has caught it and returned all the same."""
         return self._durable.left_undone
@@ -105,7 +124,10 @@ class Context:
     @property
     def added(self) -> tuple[NewJob, ...]:
         """The jobs that come with the success of this attempt."""
-        return () if self._graph is None else tuple(self._graph.jobs)
+        if self._graph is None:
+            return ()
+        self._secrecy.check_jobs(self._graph.jobs)
+        return tuple(self._graph.jobs)
 
     def add(self, task: Addable, /, *args: Any, **kwargs: Any) -> Node:
         """Have a job of *task* enqueued with the success of this attempt, and not otherwise.
@@ -144,7 +166,7 @@ class Context:
             raise InvalidValue(
                 f"expected progress to be numbers of at least 0, got: {shortened(done)} of {shortened(total)}"
             )
-        note = None if note is None else cut(str(note), _LONGEST_NOTE)
+        note = None if note is None else cut(self._secrecy.redact(str(note)), _LONGEST_NOTE)
         self._attempt.record(Progress(job_id=self._job.id, fence=self._job.fence, done=done, total=total, note=note))
         self.check()
 
@@ -203,13 +225,19 @@ class Context:
         self.check()
         encoded = encode_result(result)
         if running is None:
-            with self._attempt.transaction(lambda: Succeeded(encoded, self.added)) as connection, self._lending():
+            kept = self._secrecy.result(encoded)
+            with self._attempt.transaction(lambda: self._success(kept)) as connection, self._lending():
                 yield connection
             self._succeeded = True
         else:
-            with self._attempt.step_transaction(running.name, encoded) as connection, self._lending():
+            shown = self._secrecy.shown(encoded)
+            kept = self._secrecy.closed_step(running.name, shown)
+            with self._attempt.step_transaction(running.name, kept) as connection, self._lending():
                 yield connection
-            running.recorded = encoded
+            running.recorded = shown
+
+    def _success(self, result: str) -> Succeeded:
+        return Succeeded(result, self.added, self._secrecy.details(self.details))
 
     @contextmanager
     def _lending(self) -> Iterator[None]:
@@ -250,10 +278,11 @@ class JobLog(logging.LoggerAdapter[logging.Logger]):
     Calling it is short for `info`. What one attempt may write is bounded.
     """
 
-    def __init__(self, job: Job, attempt: Attempt) -> None:
+    def __init__(self, job: Job, attempt: Attempt, secrecy: Secrecy = OPEN) -> None:
         super().__init__(logging.getLogger(f"mainspring.job.{job.task}"))
         self._job = job
         self._attempt = attempt
+        self._secrecy = secrecy
         self._numbers = itertools.count(1)  # a handler may log from several threads, and no two lines share a number
         self._room = _MOST_CHARACTERS
 
@@ -262,18 +291,36 @@ class JobLog(logging.LoggerAdapter[logging.Logger]):
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         text = _formatted(msg, args)
-        self._keep(level, text + _raised(kwargs.get("exc_info")))
+        if self._secrecy.values:
+            text, kwargs = self._redacted(text, kwargs)
+        self.keep(level, text + _raised(kwargs.get("exc_info")))
         super().log(level, "%s", text, **kwargs)
 
-    def _keep(self, level: int, text: str) -> None:
-        text = cut(text, _LONGEST_LINE)
+    def _redacted(self, text: str, kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return what is said without the values of secrets; what Python's logging would add to it is in the text."""
+        redact = self._secrecy.redact
+        told = redact(text) + _raised(kwargs.get("exc_info"), redact)
+        extra = {name: redact(str(value)) for name, value in (kwargs.get("extra") or {}).items()}
+        kept = {name: value for name, value in kwargs.items() if name not in ("exc_info", "extra")}
+        return told, {**kept, "extra": extra} if extra else kept
+
+    def keep_record(self, record: logging.LogRecord) -> None:
+        """Keep a record that the job has left to Python's logging."""
+        stack = f"\n{record.stack_info}" if record.stack_info else ""
+        raised = _raised(record.exc_info, self._secrecy.redact)
+        self.keep(record.levelno, f"{_message(record)}{raised}{stack}", record.name)
+
+    def keep(self, level: int, text: str, logger: str | None = None) -> bool:
+        """Keep a line with the job, and tell nobody else; return False when there is no room for another."""
+        text = cut(self._secrecy.redact(text), _LONGEST_LINE)
         if self._room <= 0:
-            return
+            return False
         number = next(self._numbers)
         self._room -= len(text)
         if number >= _MOST_LINES or self._room <= 0:
             self._room = 0
             text, level = "this attempt has logged too much; what follows is not kept", logging.WARNING
+            logger = None
         self._attempt.record(
             LogLine(
                 job_id=self._job.id,
@@ -281,21 +328,27 @@ class JobLog(logging.LoggerAdapter[logging.Logger]):
                 number=number,
                 level=logging.getLevelName(level).lower(),
                 message=text,
+                logger=logger,
             )
         )
+        return self._room > 0
 
 
 def _formatted(msg: object, args: tuple[object, ...]) -> str:
     """Return the message as logging would; where that would complain and go on, return it as it was given."""
+    return _message(logging.LogRecord("", 0, "", 0, msg, args, None))
+
+
+def _message(record: logging.LogRecord) -> str:
     try:
-        return logging.LogRecord("", 0, "", 0, msg, args, None).getMessage()
+        return record.getMessage()
     except Exception:  # noqa: BLE001 - a mistake in what a job says is no failure of the job
-        return msg if isinstance(msg, str) else shortened(msg)
+        return record.msg if isinstance(record.msg, str) else shortened(record.msg)
 
 
-def _raised(exc_info: object) -> str:
+def _raised(exc_info: object, redact: Redact = str) -> str:
     """Return the traceback that is asked for in any of the ways that logging knows, on lines of its own."""
     error = exc_info[1] if isinstance(exc_info, tuple) and exc_info else exc_info
     if error and not isinstance(error, BaseException):
         error = sys.exc_info()[1]
-    return f"\n{traceback_of(error)}" if isinstance(error, BaseException) else ""
+    return f"\n{traceback_of(error, redact)}" if isinstance(error, BaseException) else ""

@@ -21,6 +21,7 @@ from mainspring.model.payload import convert, encode_result
 from mainspring.model.step import SIGNAL, Step, check_step_name, sleep_name
 from mainspring.model.text import shortened
 from mainspring.store import Store
+from mainspring.worker.secrecy import OPEN, Secrecy
 
 T = TypeVar("T")
 
@@ -86,11 +87,12 @@ class Durable:
     Those of earlier attempts are read when they are first asked for. The first attempt has none to read.
     """
 
-    def __init__(self, job: Job, keeper: Keeper, check: Callable[[], None]) -> None:
+    def __init__(self, job: Job, keeper: Keeper, check: Callable[[], None], secrecy: Secrecy = OPEN) -> None:
         """*check* raises if the attempt should end: each step begins with that."""
         self._job = job
         self._keeper = keeper
         self._check = check
+        self._secrecy = secrecy
         self._used: set[str] = set()
         self.left_undone: Suspension | StepResultRefused | None = None
         self._naming = threading.Lock()
@@ -155,12 +157,13 @@ class Durable:
         job = self._job
 
         def work() -> Any:
-            found: str | timedelta | None = self._result_before(kept)
+            before = self._step_before(kept)
+            found: str | timedelta | None = None if before is None else before.result
             if found is None:
                 found = self._keeper.with_store(lambda store: store.take_signal(job.id, job.fence, kept, signal, limit))
             if isinstance(found, timedelta):
                 raise self._ended(Suspension(found, signal))
-            return msgspec.json.decode(found)
+            return msgspec.json.decode(self._secrecy.opened_signal(signal, found))
 
         return work
 
@@ -207,7 +210,9 @@ class Durable:
 
     def _result_before(self, name: str) -> str | None:
         before = self._step_before(name)
-        return None if before is None else before.result
+        if before is None or before.result is None:
+            return None
+        return self._secrecy.opened_step(name, before.result)
 
     @contextmanager
     def _within(self, name: str) -> Iterator[Running]:
@@ -228,11 +233,12 @@ class Durable:
         if running.recorded is not None:
             return running.recorded
         try:
-            result = encode_result(returned)
+            result = self._secrecy.shown(encode_result(returned))
         except Exception as error:  # a result may hold objects of the handler's own, and run their code
             raise self._ended(StepResultRefused(running.name, error)) from error
         job, name = self._job, running.name
-        self._keeper.with_store(lambda store: store.record_step(job.id, job.fence, name, result))
+        kept = self._secrecy.closed_step(name, result)
+        self._keeper.with_store(lambda store: store.record_step(job.id, job.fence, name, kept))
         return result
 
 

@@ -15,6 +15,7 @@ from mainspring.model.outcome import Returned
 from mainspring.model.session import Beat
 from mainspring.service import Loop
 from mainspring.store import Store
+from mainspring.tally import Tally
 from mainspring.worker.session import WorkerSession
 
 _ON_ITS_WAY = 20.0
@@ -33,6 +34,7 @@ class Heartbeat:
         clock: Clock,
         renewed: Callable[[], None],
         gone: Callable[[StoreGone], None],
+        tally: Tally,
     ) -> None:
         """*renewed* is told of every new session, *gone* when there is no database any more to open one in."""
         self._store = store
@@ -40,6 +42,7 @@ class Heartbeat:
         self._session = session
         self._clock = clock
         self._renewed = renewed
+        self._tally = tally
         self._astray: dict[tuple[UUID, int], float] = {}
         self.loop = Loop("heartbeat", self._beat_patiently)
 
@@ -50,6 +53,7 @@ class Heartbeat:
             self._gone(error)
             return math.inf
         except StoreError as error:
+            self._tally.beat("failed")
             log.warning("can't renew the lease, trying on: %s", error)
             return self._session.beat_every / 10
         return self._session.beat_every
@@ -68,10 +72,12 @@ class Heartbeat:
             self._begin_anew()
             return
         self._session.renewed(session, sent)
+        self._tally.beat("renewed")
         self._hear(beat)
         self._give_back_strays(beat.strays)
 
     def _begin_anew(self) -> None:
+        self._tally.beat("lost")
         self._session.open()
         self._renewed()
 

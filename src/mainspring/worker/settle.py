@@ -22,6 +22,8 @@ from mainspring.model.outcome import Failed
 from mainspring.model.text import counted
 from mainspring.service import Loop
 from mainspring.store import Store
+from mainspring.tally import Tally
+from mainspring.worker.count import Ended, count
 from mainspring.worker.failure import failure_of
 from mainspring.worker.held import Held, Holding
 
@@ -33,17 +35,17 @@ _PASSING = (StoreUnavailable, StoreFull, StoreReadOnly)
 
 log = logging.getLogger("mainspring.worker")
 
-Ended = tuple[Held, Settlement]
 T = TypeVar("T")
 
 
 class Settler:
     """Writes settlements, and before them what the attempts had to say."""
 
-    def __init__(self, store: Store, holding: Holding, clock: Clock) -> None:
+    def __init__(self, store: Store, holding: Holding, clock: Clock, tally: Tally) -> None:
         self._store = store
         self._holding = holding
         self._clock = clock
+        self._tally = tally
         self._ended: deque[Ended] = deque()
         self._lines: deque[LogLine] = deque()
         self._progress: dict[UUID, Progress] = {}
@@ -114,6 +116,9 @@ class Settler:
             self._holding.drop(held)
             if settlement.job_id not in settled:
                 log.warning("job %s was no longer ours; what became of it here is not recorded", settlement.job_id)
+        ours = batch if len(settled) == len(batch) else [ended for ended in batch if ended[1].job_id in settled]
+        if ours:
+            count(self._tally, ours)
 
     def _settle_alone(self, batch: list[Ended], error: Exception) -> None:
         """Settle one by one what could not be settled together, and fail what can't be settled as it is."""
@@ -124,7 +129,8 @@ class Settler:
         ((held, settlement),) = batch
         log.error("what became of job %s can't be stored: %s", held.job.id, error)
         if settlement.result is not None or settlement.spawn:
-            self._settle([(held, settle(held.job, Failed(failure_of(error, held.task.name), retryable=False)))])
+            failure = failure_of(error, held.task.name, held.secrecy.redact)
+            self._settle([(held, settle(held.job, Failed(failure, retryable=False)))])
         else:
             self._holding.drop(held)  # the next beats find it astray, and give it back
 
@@ -154,6 +160,7 @@ class Settler:
             try:
                 return write()
             except _PASSING as error:
+                self._tally.failed("settle")
                 log.warning("can't write what became of jobs, trying on: %s", error)
             if self._giving_up.wait(next(pauses, _PAUSES[-1])):
                 return None

@@ -10,7 +10,7 @@ from mainspring.clock import Clock
 from mainspring.errors import TimeExpired
 from mainspring.service import Loop
 from mainspring.worker.execute import expiry
-from mainspring.worker.held import Held
+from mainspring.worker.held import Held, about
 from mainspring.worker.session import WorkerSession
 
 GRACE = 5.0
@@ -69,7 +69,8 @@ class Watch:
                 interrupt(watched.stop)
         elif self._watched.pop(held, None) is not None:  # or else it has ended just now
             self._abandon(held)
-            log.error("job %s did not end when its time was up; its worker waits no longer", held.job.id)
+            told = "job %s did not end when its time was up; its worker waits no longer"
+            log.error(told, held.job.id, extra=about(held.job))
 
 
 class _Watched:

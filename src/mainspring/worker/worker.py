@@ -13,7 +13,8 @@ import logging
 import math
 import os
 import random
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,6 +22,7 @@ from uuid import UUID
 
 from mainspring.clock import Clock, SystemClock
 from mainspring.errors import LeaseLost, StoreError, StoreGone, TimeExpired, WorkerStopped
+from mainspring.keys import Keyring
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.outcome import Failed, Outcome, Returned, Succeeded, TimedOut
@@ -30,19 +32,27 @@ from mainspring.model.task import Registry
 from mainspring.service import Loop, close
 from mainspring.store import Store
 from mainspring.store.database import DUE, FIRE, RELEASE, WISH, Listener
+from mainspring.tally import Tally
 from mainspring.worker.attempt import LocalAttempt
+from mainspring.worker.capture import Capture
 from mainspring.worker.claim import Claimer, Lane
-from mainspring.worker.context import Context
+from mainspring.worker.context import Context, JobLog
+from mainspring.worker.count import count
+from mainspring.worker.execute import detailed
+from mainspring.worker.executors.commands import CommandExecutor
 from mainspring.worker.executors.coroutines import CoroutineExecutor
 from mainspring.worker.executors.executor import Executor
+from mainspring.worker.executors.messages import Setup
 from mainspring.worker.executors.processes import ProcessExecutor
+from mainspring.worker.executors.programs import Programs
 from mainspring.worker.executors.references import check_not_loading
 from mainspring.worker.executors.threads import ThreadExecutor
 from mainspring.worker.failure import failure_of
 from mainspring.worker.heartbeat import Heartbeat
-from mainspring.worker.held import Held
+from mainspring.worker.held import Held, about
 from mainspring.worker.pace import Pace
 from mainspring.worker.queues import Queues
+from mainspring.worker.reveal import Revealer
 from mainspring.worker.session import WorkerSession
 from mainspring.worker.settle import Settler
 from mainspring.worker.watch import Watch
@@ -63,14 +73,16 @@ class Settings:
     """How a worker works. `queues` gives each queue that it serves a weight.
 
     `url` is where its child processes find the database. A job that may have killed its workers runs in one of its
-    own, with `isolation_memory` bytes at most.
+    own, with `isolation_memory` bytes at most. Records of Python's logging are kept from the level `capture` on.
     """
 
     queues: Mapping[str, int]
     url: str
+    commands: Sequence[str] = ()
     concurrency: int = 8
     lease: timedelta = DEFAULT_LEASE
     isolation_memory: int = 1024**3
+    capture: int | None = logging.INFO
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +95,8 @@ class Surroundings:
 
     store: Store
     beats: Store
+    keys: Keyring
+    tally: Tally
     new_ids: Callable[[int, UUID | None], list[UUID]]
     heard: Callable[[frozenset[str]], None]
     gone: Callable[[StoreGone], None]
@@ -93,15 +107,21 @@ class Worker:
 
     def __init__(self, given: Surroundings, tasks: Registry, settings: Settings) -> None:
         self._store, self._beats = given.store, given.beats
-        self.new_ids = given.new_ids
+        self.new_ids, self.tally = given.new_ids, given.tally
         self._clock: Clock = SystemClock()
+        self.revealer = Revealer(given.store, given.keys, self._clock)
         self._settings = settings
         self._others_heard = given.heard
         self.session = WorkerSession(given.beats, self._clock, self._new_id, settings.lease, settings.queues, tasks)
-        self._settler = Settler(given.store, self.session.holding, self._clock)
+        self._settler = Settler(given.store, self.session.holding, self._clock, given.tally)
         self._watch = Watch(self._clock, self.session, self._abandon)
         self._heartbeat = Heartbeat(
-            given.beats, self.session, self._clock, renewed=self._watch.loop.wake, gone=given.gone
+            given.beats,
+            self.session,
+            self._clock,
+            renewed=self._watch.loop.wake,
+            gone=given.gone,
+            tally=given.tally,
         )
         self._lanes = self._make_lanes(tasks)
         self._claimer_of = {lane.executor: self._claimer(lane) for lane in self._lanes}
@@ -109,12 +129,16 @@ class Worker:
         self._listener: Listener | None = None
         self._listen = Loop("listen", self._hear)
         self._stop_now = False
+        self._talking = threading.Lock()
+        self._capture = None if settings.capture is None else Capture(settings.capture, self._log_of)
 
     def start(self) -> None:
         """Open a session and begin to work."""
         check_not_loading()
         self.session.open()
         self._listener = self._store.listen({*self._settings.queues, DUE, FIRE, RELEASE, WISH})
+        if self._capture is not None:
+            self._capture.install()
         for loop in self._loops():
             loop.start()
         log.info("worker %s serves %s", self.session.name, ", ".join(self._settings.queues))
@@ -158,7 +182,18 @@ class Worker:
         timeout = held.task.timeout
         attempt = LocalAttempt(self, self.session, self._store, held)
         deadline = None if timeout is None else self._clock.now() + timeout
-        return Context(held.job, attempt, deadline, awaits=held.task.executor is Kind.COROUTINE)
+        awaits = held.task.executor is Kind.COROUTINE
+        context = Context(held.job, attempt, deadline, awaits=awaits, secrecy=held.secrecy)
+        held.details = context.details
+        held.log = context.log
+        return context
+
+    def _log_of(self, held: Held) -> JobLog | None:
+        """Return where what an attempt of ours logs is kept; None when it is over."""
+        if held.settled or held not in self.session.holding:
+            return None
+        with self._talking:  # or two threads of it would each have one, and number their lines alike
+            return held.log or self.context(held).log
 
     def charge(self, held: Held) -> None:
         if not held.job.losses:
@@ -175,6 +210,8 @@ class Worker:
             if held.succeeded and isinstance(outcome, Failed):
                 told = "job %s had succeeded with its transaction when its handler failed (%s: %s)"
                 log.warning(told, held.job.id, outcome.failure.type, outcome.failure.message)
+            if held.succeeded:
+                count(self.tally, [(held, settle(held.job, Succeeded("null")))])
             return
         held.settled = True
         if outcome is None:
@@ -183,7 +220,8 @@ class Worker:
         try:
             decided = self._decide(held, outcome)
         except Exception as error:  # noqa: BLE001 - a job that nothing can be decided for must not run for ever
-            decided = settle(held.job, Failed(failure_of(error, held.task.name), retryable=False))
+            failure = failure_of(error, held.task.name, held.secrecy.redact)
+            decided = settle(held.job, Failed(failure, retryable=False))
         self._settler.put(held, decided)
         if decided.failure is not None:
             _tell_of_failure(held, decided)
@@ -191,7 +229,7 @@ class Worker:
     def _decide(self, held: Held, outcome: Outcome) -> Settlement:
         if isinstance(outcome, Succeeded):  # for short: most do
             return settle(held.job, outcome)
-        retry = held.task.retry
+        retry = held.task.retry_of(held.job.payload)
         return settle(held.job, outcome, retry, random.uniform(0.5, 1.5) if retry.jitter else 1.0)  # noqa: S311
 
     def record(self, entry: LogLine | Progress) -> None:
@@ -210,14 +248,23 @@ class Worker:
 
     def _make_lanes(self, tasks: Registry) -> list[Lane]:
         slots, url = self._settings.concurrency, self._settings.url
-        isolate = ProcessExecutor(1, self, self._clock, url, self._settings.isolation_memory)
+        capture = self._settings.capture
+        isolate = ProcessExecutor(1, self, self._clock, Setup(url, self._settings.isolation_memory, capture))
         threads = Pace(slots)
         processes = min(slots, os.cpu_count() or 1)
-        return [
+        lanes = [
             Lane(ThreadExecutor(slots, self, self._clock, threads), tasks.run_by(Kind.THREAD), threads, isolate),
             Lane(CoroutineExecutor(COROUTINES, self), tasks.run_by(Kind.COROUTINE), Pace(COROUTINES), isolate),
-            Lane(ProcessExecutor(processes, self, self._clock, url), tasks.run_by(Kind.PROCESS), Pace(processes)),
+            Lane(
+                ProcessExecutor(processes, self, self._clock, Setup(url, None, capture)),
+                tasks.run_by(Kind.PROCESS),
+                Pace(processes),
+            ),
         ]
+        if self._settings.commands:
+            commands = CommandExecutor(slots, self, self._clock, Programs(self._settings.commands))
+            lanes.append(Lane(commands, tasks.run_by(Kind.COMMAND), Pace(slots)))
+        return lanes
 
     def _new_id(self) -> UUID:
         (made,) = self.new_ids(1, None)
@@ -238,6 +285,8 @@ class Worker:
     def _close(self, give_up: float) -> None:
         for executor in self._executors():
             executor.close()
+        if self._capture is not None:
+            self._capture.remove()
         if self._listener is not None:
             self._listener.close()
         close(self._loops(), give_up - self._clock.steady())
@@ -267,8 +316,9 @@ class Worker:
         """Record that *held* timed out, though its handler has not ended and perhaps never will."""
         for executor in self._executors():
             executor.abandon(held)
+        held.took = self._clock.steady() - held.began
         stop = held.stop if isinstance(held.stop, TimeExpired) else TimeExpired("the attempt did not end in time")
-        self.ended(held, TimedOut(failure_of(stop, held.task.name)))
+        self.ended(held, detailed(TimedOut(failure_of(stop, held.task.name)), held.details, held.secrecy))
 
     def _running(self) -> list[Held]:
         return [held for held in self.session.holding.all() if not held.settled]
@@ -302,7 +352,9 @@ def _tell_of_failure(held: Held, decided: Settlement) -> None:
     if decided.delay is not None:
         told = "job %s (%s) failed in attempt %d, trying again in %.1f s%s: %s"
         unless = ", or when its breaker lets it" if may_be_spared else ""
-        log.info(told, job.id, held.task.name, job.attempt, decided.delay.total_seconds(), unless, why)
+        seconds = decided.delay.total_seconds()
+        log.info(told, job.id, held.task.name, job.attempt, seconds, unless, why, extra=about(job))
     else:
         unless = ", its last unless its breaker spares it" if may_be_spared else ""
-        log.error("job %s (%s) failed in attempt %d%s: %s", job.id, held.task.name, job.attempt, unless, why)
+        told = "job %s (%s) failed in attempt %d%s: %s"
+        log.error(told, job.id, held.task.name, job.attempt, unless, why, extra=about(job))

@@ -25,14 +25,18 @@ from typing import Any, TypeVar
 
 from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue
+from mainspring.keys import Keyring
 from mainspring.model.job import Job
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.outcome import Outcome
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.store import Store, open_store
+from mainspring.store.open import keyring
+from mainspring.traces import continue_trace
 from mainspring.worker.attempt import RecordingAttempt
-from mainspring.worker.context import Context
+from mainspring.worker.capture import Capture, unheard
+from mainspring.worker.context import Context, JobLog
 from mainspring.worker.execute import call, check_in_time, ending, success
 from mainspring.worker.executors.messages import (
     Begin,
@@ -54,6 +58,8 @@ from mainspring.worker.executors.messages import (
     to_child,
 )
 from mainspring.worker.executors.references import find
+from mainspring.worker.held import Held
+from mainspring.worker.secrecy import Secrecy
 
 T = TypeVar("T")
 
@@ -86,8 +92,10 @@ class Child:
         self._context: Context | None = None  # of the present or last attempt
         self._tasks: dict[str, Task] = {}
         self._database = ""
+        self._keys = Keyring(None)
         self._opened: Store | None = None
         self._limit: int | None = None
+        self._capture: Capture | None = None
         os.register_at_fork(after_in_child=self._after_fork)
 
     def serve(self) -> None:
@@ -125,34 +133,46 @@ class Child:
     def _prepare(self, setup: Setup) -> None:
         """Make ready for handlers, and say so before anything of theirs is imported: that may be what kills us."""
         self._database, self._limit = setup.url, setup.memory
+        self._keys = keyring(setup.url)
         os.environ["MAINSPRING_URL"] = setup.url  # for an app that names no database: the worker may have been told one
+        if setup.capture is not None:
+            self._capture = Capture(setup.capture, _log_of, instead=True)
         _limit_memory(setup.memory)
         self.send(Ready())
 
     def _attempt(self, order: Begin) -> Outcome | None:
-        task = _unknown(order.job.task)
+        task, self._context = _unknown(order.job.task), None
+        secrecy = Secrecy(order.job.id, order.job.task, order.secrets, self._keys if order.sealed else None)
         try:
             self._stopper.open()
             task = self._task(order)
             check_in_time(order.job, order.start_by)  # here, because to import the handler may take long
             self.send(Begun())
-            outcome = success(task, self._call(task, order), self._context if task.context else None)
+            outcome = success(task, self._call(task, order, secrecy), self._context, secrecy)
             self._stopper.shut()
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the child goes on
             self._stopper.shut()
-            return ending(task, self._explained(error), self._stopper.stop)
+            details = None if self._context is None else self._context.details
+            return ending(task, self._explained(error), self._stopper.stop, details, secrecy)
         return outcome
 
-    def _call(self, task: Task, order: Begin) -> Any:
-        context = None
-        if task.context is not None:
-            deadline = None if order.timeout is None else self._clock.now() + order.timeout
-            attempt = _Attempt(self, self._stopper, order.job)
-            awaits = inspect.iscoroutinefunction(task.handler)
-            context = self._context = Context(order.job, attempt, deadline, awaits=awaits)
+    def _call(self, task: Task, order: Begin, secrecy: Secrecy) -> Any:
+        deadline = None if order.timeout is None else self._clock.now() + order.timeout
+        awaits = inspect.iscoroutinefunction(task.handler)
+        attempt = _Attempt(self, self._stopper, order.job)
+        context = self._context = Context(order.job, attempt, deadline, awaits=awaits, secrecy=secrecy)
+        held = Held(order.job, task)
+        held.log = context.log
+        if self._capture is not None:
+            _listen_by(self._capture)
         # In a context of its own, so that no job finds context variables as another has left them.
-        result = contextvars.Context().run(call, task, order.job.payload, context)
-        return asyncio.run(result) if inspect.iscoroutinefunction(task.handler) else result
+        own = contextvars.Context()
+        own.run(continue_trace, order.job)
+        try:
+            result = own.run(call, task, order.job.payload, context, held)
+            return own.run(asyncio.run, result) if awaits else result
+        finally:
+            held.settled = True
 
     def _task(self, order: Begin) -> Task:
         """Return the task as the worker knows it, with the handler as it is found here."""
@@ -285,7 +305,10 @@ class _Attempt(RecordingAttempt):
         return self._stopper.stop
 
     def say(self, entry: LogLine | Progress, *, keep: bool) -> None:
-        self._child.send(Logged(entry, keep) if isinstance(entry, LogLine) else Progressed(entry))
+        if isinstance(entry, Progress):
+            self._child.send(Progressed(entry))
+        else:
+            self._child.send(Logged(entry, keep, log=entry.logger is None or unheard(entry.logger)))
 
     def flush(self) -> None:
         self._child.flush()
@@ -320,6 +343,20 @@ def _limit_memory(limit: int | None) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     soft = most if limit is None else limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(resource.RLIMIT_DATA, (soft, most))
+
+
+def _log_of(held: Held) -> JobLog | None:
+    return None if held.settled else held.log
+
+
+def _listen_by(capture: Capture) -> None:
+    """Have records kept, once what the handler's module does to logging is done: it may do so before each attempt.
+
+    Where it leaves logging alone, nobody else will say from which level on there are records at all.
+    """
+    if not logging.root.handlers:
+        logging.root.setLevel(capture.level)
+    capture.install()
 
 
 def _leave_job_logs_to_worker() -> None:

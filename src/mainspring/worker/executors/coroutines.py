@@ -8,10 +8,12 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
+from mainspring.clock import SystemClock
 from mainspring.model.outcome import Outcome
+from mainspring.traces import Tracing, tracing
 from mainspring.worker.execute import call, check_in_time, ending, success, untold
 from mainspring.worker.executors.executor import Host
-from mainspring.worker.held import Held
+from mainspring.worker.held import Held, current
 
 _FAREWELL = 1.0
 """Seconds that coroutines have to end with their loop."""
@@ -28,6 +30,7 @@ class CoroutineExecutor:
     def __init__(self, slots: int, host: Host) -> None:
         self._slots = slots
         self._host = host
+        self._clock = SystemClock()
         self._running: dict[Held, asyncio.Task[None]] = {}
         self._put = 0
         self._started = 0
@@ -35,6 +38,7 @@ class CoroutineExecutor:
         self._thread: threading.Thread | None = None
         self._making = threading.Lock()
         self._closing = threading.Event()
+        self._tracing: Tracing | None = None
 
     @property
     def room(self) -> int:
@@ -45,6 +49,7 @@ class CoroutineExecutor:
         return self._put - self._started
 
     def put(self, taken: Sequence[Held]) -> None:
+        self._tracing = tracing()
         self._put += len(taken)
         self._running_loop().call_soon_threadsafe(self._start, taken)
 
@@ -112,11 +117,19 @@ class CoroutineExecutor:
         self._started += len(taken)
 
     async def _run(self, held: Held) -> None:
+        current.set(held)  # in the context of this coroutine alone
+        held.began = self._clock.steady()
+        span = None if self._tracing is None else self._tracing.begin(held.job)
         try:
+            if span is not None:
+                span.enter()
             outcome = await self._attempt(held)
         except BaseException as error:  # noqa: BLE001 - a job that nobody reports would stay ours for ever
-            outcome = untold(held.task, error)
+            outcome = untold(held.task, error, held.secrecy)
+        if span is not None:
+            span.end(outcome)
         self._running.pop(held, None)
+        held.took = self._clock.steady() - held.began
         self._host.ended(held, outcome)
         self._host.hungry(self)
 
@@ -138,16 +151,16 @@ class CoroutineExecutor:
                 await asyncio.to_thread(self._host.charge, held)
             check_in_time(held.job, held.start_by)
             context = self._host.context(held) if task.context else None
-            result = await call(task, held.job.payload, context)
+            result = await call(task, held.payload, context)
         except asyncio.CancelledError as error:
-            return ending(task, held.stop or (asked[-1] if asked else error), held.stop)
+            return ending(task, held.stop or (asked[-1] if asked else error), held.stop, held.details, held.secrecy)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the loop goes on
-            return ending(task, error, held.stop)
+            return ending(task, error, held.stop, held.details, held.secrecy)
         finally:
             held.interrupt = None
             if task.timeout is not None:
                 self._host.watch.end(held)
-        return success(task, result, context)
+        return success(task, result, context, held.secrecy)
 
     def _interrupt(self, held: Held) -> None:
         """Cancel the attempt's coroutine. Called by any thread."""

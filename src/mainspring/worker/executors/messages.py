@@ -33,10 +33,11 @@ _HEAD = 4
 
 
 class Setup(msgspec.Struct, frozen=True, tag=True):
-    """The first message to a child: its database, and how many bytes of memory it may use."""
+    """The first message to a child: its database, how many bytes of memory it may use, and what logs are kept."""
 
     url: str
     memory: int | None
+    capture: int | None = None  # the level from which on records of Python's logging are
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -49,6 +50,8 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     start_by: float | None  # on the steady clock, which is the same here and there
     retry_on: list[Reference]
     retry_never: list[Reference]
+    secrets: tuple[str, ...] = ()  # the values of those that are among the arguments
+    sealed: bool = False  # whether what comes of it is
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
@@ -85,10 +88,11 @@ class Begun(msgspec.Struct, frozen=True, tag=True):
 
 
 class Logged(msgspec.Struct, frozen=True, tag=True):
-    """Something to log, and also to keep, unless the child keeps it together with the handler's own rows."""
+    """Something to keep, unless the child keeps it together with the handler's own rows; and to log, unless it has."""
 
     line: LogLine
     keep: bool
+    log: bool = True
 
 
 class Progressed(msgspec.Struct, frozen=True, tag=True):

@@ -79,7 +79,7 @@ class Process:
         self.killed = False
         self.expire_at = math.inf  # when the attempt's time is up
         self.kill_at = self._began + STARTING
-        with _being_born:
+        with being_born:
             self._start()
         self._send(frame(setup))
 
@@ -239,18 +239,18 @@ class Process:
 
 _living: WeakSet[Process] = WeakSet()
 
-_being_born = threading.Lock()
+being_born = threading.Lock()
 """Held while there are sockets and pipes that a fork would inherit and not know of."""
 
 
 def _after_fork() -> None:
     """Let go of them all in a process that the worker has forked, which might outlive it."""
-    _being_born.release()
+    being_born.release()
     for process in list(_living):
         process.let_go()
 
 
-os.register_at_fork(before=_being_born.acquire, after_in_parent=_being_born.release, after_in_child=_after_fork)
+os.register_at_fork(before=being_born.acquire, after_in_parent=being_born.release, after_in_child=_after_fork)
 
 
 def _start(line: int, leash: int) -> subprocess.Popen[bytes]:

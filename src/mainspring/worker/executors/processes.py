@@ -8,10 +8,14 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from mainspring.clock import Clock
 from mainspring.errors import InvalidValue, LeaseLost, PauseRequested, TimeExpired, WorkerStopped
+from mainspring.model.job import Job
 from mainspring.model.journal import LogLine
-from mainspring.model.outcome import Failed, Lost, Outcome
+from mainspring.model.outcome import Failed, Lost, Outcome, Returned
+from mainspring.traces import AttemptSpan, tracing
 from mainspring.worker.execute import ending, expiry
 from mainspring.worker.executors.executor import Host, take_all
 from mainspring.worker.executors.messages import (
@@ -30,7 +34,7 @@ from mainspring.worker.executors.process import Process
 from mainspring.worker.executors.references import handler_reference, reference_to
 from mainspring.worker.executors.switchboard import Switchboard
 from mainspring.worker.failure import failure_of
-from mainspring.worker.held import Held
+from mainspring.worker.held import Held, about
 
 GRACE = 4.0
 """Seconds between asking an attempt to end and killing its process."""
@@ -53,20 +57,21 @@ log = logging.getLogger("mainspring.worker")
 class ProcessExecutor:
     """Up to *slots* child processes, started as they are needed and kept for the next job.
 
-    With a limit of *memory* bytes, each job gets a process of its own, and so all of that memory. The timeout of an
+    If *setup* limits the memory, each job gets a process of its own, and so all of that memory. The timeout of an
     attempt counts from when its handler was found, so that a slow import in a new process does not use it up. An
     attempt that is paused stands still, as does its time, and gives its slot away. A job whose process dies before it
     is ready has no part in that, and waits for another.
     """
 
-    def __init__(self, slots: int, host: Host, clock: Clock, url: str, memory: int | None = None) -> None:
+    def __init__(self, slots: int, host: Host, clock: Clock, setup: Setup) -> None:
         self._slots = slots
         self._host = host
         self._clock = clock
-        self._setup = Setup(url, memory)
+        self._setup = setup
         self._queue: deque[Held] = deque()
         self._unfinished: set[Held] = set()
         self._processes: list[Process] = []
+        self._spans: dict[Held, AttemptSpan] = {}
         self._frozen = 0
         self._failed_starts = 0
         self._start_after = 0.0
@@ -193,7 +198,7 @@ class ProcessExecutor:
 
     def _begin(self, process: Process, held: Held) -> None:
         try:
-            order = _order(held)
+            order = _order(held, self._traced(held))
         except InvalidValue as error:
             self._end(process, held, Failed(failure_of(error, held.task.name), retryable=False))
             return
@@ -202,10 +207,24 @@ class ProcessExecutor:
         else:
             self._put_back(process, held)
 
+    def _traced(self, held: Held) -> Job:
+        """Begin the span of an attempt, and return its job with that for the child: here it ends whatever happens."""
+        makes = tracing()
+        if makes is None:
+            return held.job
+        span = self._spans[held] = makes.begin(held.job)
+        return replace(held.job, trace=span.traceparent or held.job.trace)
+
+    def _end_span(self, held: Held, outcome: Outcome | None) -> None:
+        span = self._spans.pop(held, None)
+        if span is not None:
+            span.end(outcome)
+
     def _put_back(self, process: Process, held: Held) -> None:
         """Let *held*, of which its process has heard nothing, be the next to start."""
         process.let_off()
         held.interrupt = None
+        self._end_span(held, Returned())
         self._queue.appendleft(held)
 
     def _interrupt(self, process: Process, held: Held, stop: BaseException | None) -> None:
@@ -262,11 +281,13 @@ class ProcessExecutor:
         match message:
             case Begun():
                 process.begun = True
+                held.began = self._clock.steady()
                 process.allow(_timeout(held))
-            case Logged(line, keep):
+            case Logged(line, keep, log_it):
                 if keep:
                     self._host.record(line)
-                _log(held, line)
+                if log_it:
+                    _log(held, line)
             case Progressed(progress):
                 self._host.record(progress)
             case Flush():
@@ -308,6 +329,9 @@ class ProcessExecutor:
         process.let_off()
         held.interrupt = None
         self._unfinished.discard(held)
+        self._end_span(held, outcome)
+        if held.began:
+            held.took = self._clock.steady() - held.began
         self._host.ended(held, None if isinstance(held.stop, LeaseLost) else outcome)
         self._host.hungry(self)
 
@@ -318,6 +342,7 @@ class ProcessExecutor:
                 process.let_off()
                 process.kill()
         held.interrupt = None
+        self._end_span(held, None)
         self._unfinished.discard(held)
         self._host.hungry(self)
 
@@ -328,15 +353,17 @@ class ProcessExecutor:
             process.hang_up(_LEAVING)
 
 
-def _order(held: Held) -> Begin:
-    """Return what a child must know to make the attempt."""
+def _order(held: Held, job: Job) -> Begin:
+    """Return what a child must know to make the attempt, with the *job* as it is to see it."""
     task = held.task
     return Begin(
-        job=held.job,
+        job=job if held.revealed is None else replace(job, payload=held.revealed),
         handler=handler_reference(task),
         context=task.context,
         timeout=task.timeout,
         start_by=held.start_by,
+        secrets=held.secrecy.values,
+        sealed=held.secrecy.sealed,
         # A class that another process can't find, no handler can raise there.
         retry_on=[found for kind in task.retry.on if (found := reference_to(kind)) is not None],
         retry_never=[found for kind in task.retry.never if (found := reference_to(kind)) is not None],
@@ -354,4 +381,6 @@ def _time_to_import(held: Held) -> float:
 def _log(held: Held, line: LogLine) -> None:
     """Log *line* here, because a program sets up its log where it starts, and a child does not start there."""
     level = logging.getLevelNamesMapping().get(line.level.upper(), logging.INFO)
-    logging.getLogger(f"mainspring.job.{held.job.task}").log(level, "%s", line.message)
+    logging.getLogger(line.logger or f"mainspring.job.{held.job.task}").log(
+        level, "%s", line.message, extra=about(held.job)
+    )

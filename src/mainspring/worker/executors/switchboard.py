@@ -1,4 +1,4 @@
-"""A thread that waits for what comes in on sockets and for what other threads want done."""
+"""A thread that waits for what comes in on sockets and pipes and for what other threads want done."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 _PAUSE_AFTER_ERROR = 1.0
+
+Line = socket.socket | int
+"""What is listened to: a socket, or the number of another file."""
 
 log = logging.getLogger("mainspring.worker")
 
@@ -47,18 +50,18 @@ class Switchboard:
         with suppress(OSError):
             self._bell.send(b"\0")
 
-    def connect(self, line: socket.socket, hear: Callable[[], None], speak: Callable[[], object]) -> None:
+    def connect(self, line: Line, hear: Callable[[], None], speak: Callable[[], object]) -> None:
         """Call *hear* whenever there is something to read on *line*, and *speak* as `attend` says."""
         self._selector.register(line, selectors.EVENT_READ, (hear, speak))
 
-    def attend(self, line: socket.socket, *, to_speak: bool) -> None:
+    def attend(self, line: Line, *, to_speak: bool) -> None:
         """Say whether to call *speak* when *line* has room. While there is nothing to say, it would have no end."""
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if to_speak else 0)
         key = self._selector.get_key(line)
         if key.events != events:
             self._selector.modify(line, events, key.data)
 
-    def disconnect(self, line: socket.socket) -> None:
+    def disconnect(self, line: Line) -> None:
         self._selector.unregister(line)
 
     def end(self) -> None:

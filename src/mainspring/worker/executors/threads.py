@@ -15,6 +15,7 @@ from typing import Any
 
 from mainspring.clock import Clock
 from mainspring.model.outcome import Outcome
+from mainspring.traces import Tracing, tracing
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, check_in_time, ending, success, untold
 from mainspring.worker.executors.executor import Host, take_all
@@ -43,6 +44,7 @@ class ThreadExecutor:
         self._low = 0
         self._start_after = 0.0
         self._closing = False
+        self._tracing: Tracing | None = None
         # Copied for each job, so that none finds context variables as another has left them: cheaper than a new one.
         self._untouched = contextvars.Context()
 
@@ -59,6 +61,7 @@ class ThreadExecutor:
         return len(self._queue)
 
     def put(self, taken: Sequence[Held]) -> None:
+        self._tracing = tracing()  # asked now and then, for it may be set up at any time
         self._queue.extend(taken)
         self._rouse()
 
@@ -115,14 +118,16 @@ class ThreadExecutor:
             if self._queue and (self._parkers or len(self._threads) < self._slots):
                 self._rouse()
             me.held = held
+            held.began = begun
             try:
-                outcome = self._attempt(held)
+                outcome = self._attempt(held, self._untouched) if self._tracing is None else self._traced(held)
             except BaseException as error:  # noqa: BLE001 - a job that nobody reports would stay ours for ever
-                outcome = untold(held.task, error)
+                outcome = untold(held.task, error, held.secrecy)
             me.held = None
-            self._host.ended(held, outcome)
             ended = self._clock.steady()
-            self._pace.job_took(ended - begun)
+            held.took = took = ended - begun
+            self._host.ended(held, outcome)
+            self._pace.job_took(took)
             begun = ended
             if len(self._queue) <= self._low:
                 self._host.hungry(self)
@@ -137,28 +142,41 @@ class ThreadExecutor:
                 self._parkers -= 1
         return True
 
-    def _attempt(self, held: Held) -> Outcome | None:
+    def _traced(self, held: Held) -> Outcome | None:
+        """Make an attempt within a span, which its handler finds in its context."""
+        assert self._tracing is not None
+        span, outcome = self._tracing.begin(held.job), None
+        within = self._untouched.copy()
+        within.run(span.enter)
+        try:
+            outcome = self._attempt(held, within)
+        finally:
+            span.end(outcome)
+        return outcome
+
+    def _attempt(self, held: Held, untouched: contextvars.Context) -> Outcome | None:
         task = held.task
         try:
             held.check()
             self._host.charge(held)
             check_in_time(held.job, held.start_by)
             context = self._host.context(held) if task.context else None
+            own = untouched.copy()
             if task.timeout is None:
-                result = self._untouched.copy().run(call, task, held.job.payload, context)
+                result = own.run(call, task, held.payload, context, held)
             else:
-                result = self._timed(held, context)
+                result = self._timed(held, context, own)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome, and the thread goes on
-            return ending(task, error, held.stop)
-        return success(task, result, context)
+            return ending(task, error, held.stop, held.details, held.secrecy)
+        return success(task, result, context, held.secrecy)
 
-    def _timed(self, held: Held, context: Context | None) -> Any:
+    def _timed(self, held: Held, context: Context | None, own: contextvars.Context) -> Any:
         """Call a handler that has a timeout; when that passes, an exception is raised in its midst."""
         interruption = Interruption()
         held.interrupt = interruption.send
         self._host.watch.begin(held)
         try:
-            return self._untouched.copy().run(call, held.task, held.job.payload, context)
+            return own.run(call, held.task, held.payload, context, held)
         finally:
             try:
                 interruption.shut()
