@@ -10,6 +10,9 @@ promote, fire, reap, release, alert and prune. Where they live:
     schedules.py the schedules of an app
     workflow.py  its workflows
     dead.py      its dead letters
+    notifications.py, notify/    who is told of all this, and how
+    secrets.py   its secrets, sealed with what is in keys.py
+    teams.py     whose all this is, with tokens.py and audit.py: who may do what, and who did
     scheduler/   the sweeps
     cli/         the `mainspring` command
 """
@@ -22,13 +25,18 @@ from mainspring.errors import (
     InvalidValue,
     JobFailed,
     JobNotFound,
+    KeyMissing,
     KeyTaken,
     LeaseLost,
     MainspringError,
+    NotAllowed,
     PauseRequested,
+    QuotaExceeded,
     ReplayRefused,
     ResultNotReady,
     ScheduleNotFound,
+    SealBroken,
+    SecretNotFound,
     Stop,
     StoreError,
     StoreUnavailable,
@@ -37,12 +45,14 @@ from mainspring.errors import (
     WorkerStopped,
 )
 from mainspring.model.breaker import Breaker
+from mainspring.model.channel import Email, Webhook
 from mainspring.model.job import IfTaken, JobState, Priority
 from mainspring.model.limits import Limit
 from mainspring.model.links import IfFailed
-from mainspring.model.outcome import Snooze
+from mainspring.model.outcome import RetryAfter, Snooze
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Misfire, Overlap
+from mainspring.model.token import Role
 from mainspring.model.trigger import after, at, cron, every
 from mainspring.task_handle import Parent
 from mainspring.worker.context import Context
@@ -55,6 +65,7 @@ __all__ = [
     "CancelRequested",
     "Context",
     "DeadGroupNotFound",
+    "Email",
     "IfFailed",
     "IfTaken",
     "InvalidPayload",
@@ -62,26 +73,34 @@ __all__ = [
     "JobFailed",
     "JobNotFound",
     "JobState",
+    "KeyMissing",
     "KeyTaken",
     "LeaseLost",
     "Limit",
     "Mainspring",
     "MainspringError",
     "Misfire",
+    "NotAllowed",
     "Overlap",
     "Parent",
     "PauseRequested",
     "Priority",
+    "QuotaExceeded",
     "ReplayRefused",
     "ResultNotReady",
     "Retry",
+    "RetryAfter",
+    "Role",
     "ScheduleNotFound",
+    "SealBroken",
+    "SecretNotFound",
     "Snooze",
     "Stop",
     "StoreError",
     "StoreUnavailable",
     "TaskNotFound",
     "TimeExpired",
+    "Webhook",
     "WorkerStopped",
     "Workflow",
     "__version__",

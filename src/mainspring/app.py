@@ -5,34 +5,50 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
+from mainspring.alerts import Alerts
+from mainspring.audit import Audit
 from mainspring.breakers import Breakers
+from mainspring.builtin import all_builtin
+from mainspring.changes import Changes
 from mainspring.client import Client
 from mainspring.clock import Clock
 from mainspring.dead import Dead
 from mainspring.errors import InvalidValue, check_known, did_you_mean
 from mainspring.job_handle import JobHandle, id_of
 from mainspring.limits import Limits
-from mainspring.model.job import JobState
+from mainspring.model.channel import Channel
+from mainspring.model.duration import Duration, duration
+from mainspring.model.job import JobState, NewJob
+from mainspring.model.journal import FoundLine, LogFilter
+from mainspring.model.session import Session
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.model.trigger import Trigger
 from mainspring.node import Node, NodeSettings, run_until_signalled
+from mainspring.notifications import Notifications
 from mainspring.queues import PausedTasks, Queues
+from mainspring.retention import Retention
 from mainspring.schedules import ScheduleOptions, Schedules, check_trigger
-from mainspring.store.protocol import JobFilter
+from mainspring.secrets import Secrets
+from mainspring.store.protocol import JobFilter, LogSearch
 from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
+from mainspring.teams import Teams
+from mainspring.tokens import Tokens
+from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.workflow import NamedWorkflow, Workflow, declared
-from mainspring.workflow_handle import handle_of
+from mainspring.workflow_handle import WorkflowHandle, handle_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound=TaskHandle[..., Any])
 
 DEFAULT_URL = "sqlite:///mainspring.db"
+_YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
 class Mainspring:
@@ -42,16 +58,52 @@ class Mainspring:
     opened when it is first needed, so making an app touches nothing.
     """
 
-    def __init__(self, url: str | None = None, *, clock: Clock | None = None) -> None:
-        """A *clock* takes the place of the database's own; it is meant for tests."""
-        self.client = Client(url or os.environ.get("MAINSPRING_URL") or DEFAULT_URL, clock=clock)
-        self.tasks = Registry()
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        team: str | None = None,
+        encrypt: bool | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """An app of a *team* sees and makes what is the team's; any other sees everything.
+
+        With *encrypt*, or MAINSPRING_ENCRYPT=1, the arguments and results of all tasks are sealed that do not say
+        otherwise. A *clock* takes the place of the database's own; it is meant for tests.
+        """
+        client = Client(url or os.environ.get("MAINSPRING_URL") or DEFAULT_URL, clock=clock)
+        team = team or os.environ.get("MAINSPRING_TEAM")
+        tasks = Registry(all_builtin(), encrypt=_encrypts() if encrypt is None else encrypt)
+        self._furnish(client.within(team) if team else client, tasks)
+
+    def _furnish(self, client: Client, tasks: Registry) -> None:
+        self.client = client
+        self.tasks = tasks
         self.schedules = Schedules(self.client, self.tasks)
         self.dead = Dead(self.client, self.tasks)
         self.queues = Queues(self.client)
         self.limits = Limits(self.client)
         self.breakers = Breakers(self.client)
+        self.alerts = Alerts(self.client)
+        self.retention = Retention(self.client)
+        self.secrets = Secrets(self.client)
+        self.notifications = Notifications(self.client)
         self.paused_tasks = PausedTasks(self.client, self.tasks)
+        self.teams = Teams(self.client)
+        self.tokens = Tokens(self.client)
+        self.audit = Audit(self.client)
+
+    def within(self, team: str) -> Mainspring:
+        """Return this app bound to *team*: the same tasks and database, and of all that is in it the team's only."""
+        bound = object.__new__(type(self))
+        bound._furnish(self.client.within(team), self.tasks)
+        return bound
+
+    def unbound(self) -> Mainspring:
+        """Return this app bound to no team: the same tasks and database, and all that is in it."""
+        whole = object.__new__(type(self))
+        whole._furnish(self.client.home, self.tasks)
+        return whole
 
     @overload
     def task(self, handler: Callable[Concatenate[Context, P], Awaitable[R]], /) -> TaskHandle[P, R]: ...
@@ -89,7 +141,7 @@ class Mainspring:
         """
         if isinstance(made_of, str):
             check_known(given, WorkflowOptions)
-            return NamedWorkflow(self.client, self.tasks, made_of, given.get("key"))
+            return NamedWorkflow(self.client, self.tasks, made_of, given.get("key"), given.get("notify", ()))
         if made_of is None:
             return lambda function: self._declare(function, cast("Policies", given))
         return self._declare(made_of, cast("Policies", given))
@@ -132,6 +184,20 @@ class Mainspring:
         """Do as `enqueue` does, for callers that must not block their loop."""
         return await self._to_send(task, wishes).aenqueue(*args, **kwargs or {})
 
+    def prepare(
+        self,
+        task: str,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+        **wishes: Unpack[Wishes],
+    ) -> NewJob:
+        """Return a job that is checked as `enqueue` checks it, but not stored."""
+        return self._to_send(task, wishes).prepare(args, kwargs or {})
+
+    def enqueue_prepared(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
+        """Enqueue what `prepare` has made, all or none, and return for each the job that stands for it."""
+        return [JobHandle(self.client, job_id) for job_id in self.client.enqueue(jobs)] if jobs else []
+
     def job(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return a handle for the job with this id, which must exist."""
         return handle_of(self.client, self.tasks, self.client.get(id_of(job_id)))
@@ -150,6 +216,38 @@ class Mainspring:
         match = JobFilter(state=None if state is None else _state(state), queue=queue, task=task, key=key)
         found = self.client.page(match, None if before is None else id_of(before), limit)
         return [handle_of(self.client, self.tasks, job) for job in found]
+
+    def logs(
+        self,
+        *,
+        contains: str | None = None,
+        level: str | None = None,
+        task: str | None = None,
+        since: Duration | datetime = "1h",
+        limit: int = 100,
+    ) -> list[FoundLine]:
+        """Return what jobs have logged lately, newest first: what *contains* a text, or is of a *level* on.
+
+        *since* is an instant, or how long ago that is. All lines since then are looked through, until there are enough.
+        """
+        match = LogFilter(contains=contains, level=level)
+        within = self._ago(since) if isinstance(since, datetime) else duration(since, "since")
+        return self.client.find_logs(LogSearch(match=match, task=task, within=within), limit)
+
+    alogs = twin(logs)
+
+    def workflows(self, before: UUID | str | None = None, limit: int = 50) -> list[WorkflowHandle[Any]]:
+        """Return workflows that are part of none, newest first; pass the last one's id as *before* for more."""
+        found = self.client.workflows(None if before is None else id_of(before), limit)
+        return [WorkflowHandle(self.client, job.id, Any, job) for job in found]
+
+    def changes(self) -> Changes:
+        """Return a place in the stream of what happens to jobs from now on, to look at again and again."""
+        return Changes(self.client)
+
+    def workers(self) -> list[Session]:
+        """Return the workers that were not closed or reaped, oldest first; for teams but the default one none."""
+        return self.client.sessions()
 
     def signal(self, job: JobHandle[Any] | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it with `ctx.wait_signal(name)`, now or when it comes to that."""
@@ -173,23 +271,40 @@ class Mainspring:
         """Work until SIGTERM or SIGINT, and settle what has started; a second signal stops at once."""
         run_until_signalled(Node(self.client, self.tasks, settings, self.schedules.sync))
 
+    @property
+    def http(self) -> TaskHandle[..., Any]:
+        """The built-in task that sends a request, to be enqueued, scheduled or added to a workflow as any other."""
+        return self._to_send("mainspring.http", {})
+
+    @property
+    def command(self) -> TaskHandle[..., Any]:
+        """The built-in task that runs a command, likewise, on a worker that allows it."""
+        return self._to_send("mainspring.command", {})
+
     def close(self) -> None:
         """Close the database. The app can be used again, which opens it again."""
         self.client.close()
 
     def _register(self, handler: Callable[..., Any], policies: Policies) -> TaskHandle[..., Any]:
-        task = make_task(handler, policies)
+        task = make_task(handler, self._completed(policies))
         self.tasks.add(task)
         return TaskHandle(self.client, task)
 
     def _declare(self, function: Callable[..., Any], policies: Policies) -> TaskHandle[..., Any]:
         handler, parameter = declared(self.client, self.tasks, function)
-        task = make_task(handler, policies, workflow=parameter)
+        task = make_task(handler, self._completed(policies), workflow=parameter)
         self.tasks.add(task)
         return TaskHandle(self.client, task)
 
+    def _completed(self, policies: Policies) -> Policies:
+        return {"encrypt": True, **policies} if self.tasks.encrypt else policies
+
     def _signalled(self, job: JobHandle[Any] | UUID | str) -> JobHandle[Any]:
         return JobHandle(self.client, job.id if isinstance(job, JobHandle) else id_of(job))
+
+    def _ago(self, since: datetime) -> timedelta:
+        """Return how long ago *since* is; of what is yet to come, no time at all."""
+        return max(timedelta(0), self.client.store.now() - _aware(since))
 
     def _to_send(self, task: str, wishes: Wishes) -> TaskHandle[..., Any]:
         return TaskHandle[..., Any](self.client, self.tasks.to_send(task)).using(**wishes)
@@ -199,6 +314,7 @@ class WorkflowOptions(TypedDict, total=False):
     """What a workflow that is made job by job may say beside its name."""
 
     key: str | None
+    notify: Sequence[Channel]
 
 
 class WorkflowDecorator(Protocol):
@@ -218,6 +334,20 @@ class TaskDecorator(Protocol):
     def __call__(self, handler: Callable[P, Awaitable[R]], /) -> TaskHandle[P, R]: ...
     @overload
     def __call__(self, handler: Callable[P, R], /) -> TaskHandle[P, R]: ...
+
+
+def _aware(since: datetime) -> datetime:
+    if since.tzinfo is None:
+        raise InvalidValue(f"expected since to have a time zone, got: {since}; add one, such as tzinfo=UTC")
+    return since
+
+
+def _encrypts() -> bool:
+    """Return whether MAINSPRING_ENCRYPT says so; what says neither is refused, for it may be meant as yes."""
+    said = os.environ.get("MAINSPRING_ENCRYPT", "0").lower()
+    if said not in _YES + _NO:
+        raise InvalidValue(f"expected MAINSPRING_ENCRYPT to be 1 or 0, got: {shortened(said)}")
+    return said in _YES
 
 
 def _state(wanted: JobState | str) -> JobState:

@@ -10,10 +10,12 @@ from uuid import UUID
 from mainspring.client import Client, check_limit
 from mainspring.errors import DeadGroupNotFound, InvalidValue, JobNotFound, check_known
 from mainspring.job_handle import JobHandle, id_of
+from mainspring.keys import open_payload, payload_closer
 from mainspring.model.dead import Group, Letter, Replayed
 from mainspring.model.job import Job, JobState
 from mainspring.model.rate import Rate
 from mainspring.model.rate import rate as read_rate
+from mainspring.model.sealed import is_closed
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
 from mainspring.replay import Plan, Progress, Replay
@@ -50,7 +52,7 @@ class Dead:
     def groups(self, queue: str | None = None, task: str | None = None, limit: int = 50) -> builtins.list[Group]:
         """Return dead letters by their cause, the group that was seen last first."""
         check_limit(limit)
-        return self._client.store.dead_groups(LetterFilter(queue=queue, task=task), limit)
+        return self._client.store.dead_groups(self._match(None, queue, task), limit)
 
     def list(
         self,
@@ -64,7 +66,7 @@ class Dead:
         check_limit(limit)
         match = self._match(group, queue, task)
         found = self._client.store.dead_page(match, None if before is None else id_of(before), limit)
-        return [handle_of(self._client, self._tasks, job) for job in found]
+        return [handle_of(self._client, self._tasks, self._client.shown(job)) for job in found]
 
     def count(self, group: str | None = None, queue: str | None = None, task: str | None = None) -> int:
         """Return how many dead letters there are."""
@@ -102,6 +104,14 @@ class Dead:
             self._try_out(plan.rewrite, letters)
         return Replay(self._client, letters, plan).run()
 
+    def revive(self, *, reason: str | None = None, by: str | None = None, **chosen: Unpack[Chosen]) -> tuple[int, int]:
+        """Run dead letters again all at once, and return how many were meant, and how many live again.
+
+        Nobody looks at what becomes of them: `replay` does, and tries a few first.
+        """
+        letters, record = self._letters(chosen), _record("replayed", by, reason)
+        return len(letters), sum(len(self._client.store.replay_letters(batch, record)) for batch in _batches(letters))
+
     def discard(self, *, reason: str | None = None, by: str | None = None, **chosen: Unpack[Chosen]) -> int:
         """Give dead letters up, and return how many: they are cancelled, and stay in history until they are pruned."""
         letters, record = self._letters(chosen), _record("discarded", by, reason)
@@ -111,16 +121,18 @@ class Dead:
     alist = twin(list)  # noqa: A003 - the method
     acount = twin(count)
     areplay = twin(replay)
+    arevive = twin(revive)
     adiscard = twin(discard)
 
     def _match(self, group: str | None, queue: str | None, task: str | None) -> LetterFilter:
-        return LetterFilter(group=None if group is None else self._fingerprint(group), queue=queue, task=task)
+        fingerprint = None if group is None else self._fingerprint(group)
+        return LetterFilter(group=fingerprint, queue=queue, task=task, team=self._client.scope)
 
     def _fingerprint(self, group: str) -> str:
         """Return the fingerprint that begins like that."""
         if not isinstance(group, str) or not group or "\0" in group:
             raise InvalidValue(f"expected group to be a fingerprint or the beginning of one, got: {shortened(group)}")
-        found = self._client.store.dead_fingerprints(group.lower())
+        found = self._client.store.dead_fingerprints(group.lower(), team=self._client.scope)
         if not found:
             raise DeadGroupNotFound(group)
         if len(found) > 1 and found[0] != group.lower():
@@ -150,7 +162,7 @@ class Dead:
         for batch in _batches(sorted(set(ids))):
             jobs = self._client.store.get(batch)
             for job_id in batch:
-                if job_id not in jobs:
+                if job_id not in jobs or not self._client.sees(jobs[job_id].team):
                     raise JobNotFound(job_id)
                 job = jobs[job_id]
                 if job.state is JobState.FAILED and job.finished_at is not None:
@@ -160,7 +172,13 @@ class Dead:
     def _rewrite(self, patch: Mapping[str, object]) -> Callable[[Job], str]:
         if not isinstance(patch, Mapping) or not all(isinstance(name, str) for name in patch):
             raise InvalidValue(f"expected patch to be a mapping of names to arguments, got: {shortened(patch)}")
-        return lambda job: self._tasks.known(job.task).patched(job.payload, patch)
+        return lambda job: self._patched(job, patch)
+
+    def _patched(self, job: Job, patch: Mapping[str, object]) -> str:
+        """Return the payload of *job* with *patch*, sealed if it was."""
+        keys = self._client.keys
+        close = payload_closer(keys if is_closed(job.payload) else None, job.task)
+        return close(job.id, self._tasks.known(job.task).patched(open_payload(keys, job), patch))
 
     def _try_out(self, rewrite: Callable[[Job], str], letters: Sequence[Letter]) -> None:
         """Raise what is wrong with the patch of any letter before the first one is replayed."""

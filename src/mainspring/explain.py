@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -31,6 +31,10 @@ _COUNTED = 10_000
 """Jobs ahead of one that are counted: further on, a number would tell no more."""
 
 
+Sees = Callable[[str | None], bool]
+"""Whether what is of a team, as that is stored, is there for whoever asks."""
+
+
 class Reason(msgspec.Struct, frozen=True):
     """One reason: a code that stays the same, a sentence with the facts, and what lifts it.
 
@@ -44,10 +48,11 @@ class Reason(msgspec.Struct, frozen=True):
     estimate: timedelta | None = None
 
 
-def explain(store: Store, job: Job, now: datetime) -> list[Reason]:
+def explain(store: Store, job: Job, now: datetime, sees: Sees | None = None) -> list[Reason]:
     """Return every reason why *job* does not run, the first to lift first; none when it runs or has finished.
 
-    *now* is the store's. That others are ahead of it is only said where nothing else keeps it from running.
+    *now* is the store's. That others are ahead of it is only said where nothing else keeps it from running. If it is
+    told whom one *sees* who asks, jobs of other teams are not named.
     """
     if job.state.final or job.state is JobState.RUNNING:
         return []
@@ -58,7 +63,7 @@ def explain(store: Store, job: Job, now: datetime) -> list[Reason]:
         *_expired(job, now),
         *_not_due(store, job, now),
         *_signal(job, now),
-        *_limit(store, job, now),
+        *_limit(store, job, now, sees),
         *_dependency(store, job),
         *_held(job),
         *_paused(store, job),
@@ -113,7 +118,7 @@ def _signal(job: Job, now: datetime) -> list[Reason]:
     ]
 
 
-def _limit(store: Store, job: Job, now: datetime) -> list[Reason]:
+def _limit(store: Store, job: Job, now: datetime, sees: Sees | None) -> list[Reason]:
     """Return how the limit stands for which *job* waits."""
     standing = None if job.waits_for is None else store.limit(job.waits_for)
     if standing is None:
@@ -127,15 +132,21 @@ def _limit(store: Store, job: Job, now: datetime) -> list[Reason]:
         each = f"limit {standing.key!r} lets one start every {standing.interval.total_seconds():g} s"
         estimate = None if opens_at is None else max(opens_at - now, timedelta(0))
         return [Reason("rate", each + before, "it goes on by itself when its turn comes", estimate)]
-    sentence = f"limit {standing.key!r} lets {standing.concurrency} run at once{_holders(store, standing)}{before}"
+    sentence = (
+        f"limit {standing.key!r} lets {standing.concurrency} run at once{_holders(store, standing, sees)}{before}"
+    )
     # The pace of its queue would tell of all its jobs, and not of those few that share this key.
     return [Reason("limit", sentence, "it goes on by itself when a slot is free and its turn has come")]
 
 
-def _holders(store: Store, standing: Standing) -> str:
-    holders = ", ".join(map(str, store.slot_holders(standing.key, _NAMED)))
-    more = f" and {standing.held - _NAMED:,} more" if standing.held > _NAMED else ""
-    return f", held by {holders}{more}" if holders else ""
+def _holders(store: Store, standing: Standing, sees: Sees | None) -> str:
+    holders = store.slot_holders(standing.key, _NAMED)
+    if sees is not None:
+        found = store.get(holders)
+        holders = [job_id for job_id in holders if job_id in found and sees(found[job_id].team)]
+    others = standing.held - len(holders)
+    more = f" and {others:,} more" if others > 0 else ""
+    return f", held by {', '.join(map(str, holders))}{more}" if holders else ""
 
 
 def _dependency(store: Store, job: Job) -> list[Reason]:

@@ -46,11 +46,10 @@ def executor_of(handler: Callable[..., Any], wanted: str | None) -> Executor:
     awaits = _is(inspect.iscoroutinefunction, handler)
     if wanted is None:
         return Executor.COROUTINE if awaits else Executor.THREAD
-    if wanted not in tuple(Executor):
-        known = ", ".join(Executor)
-        raise InvalidValue(
-            f"expected executor to be one of {known}, got: {shortened(wanted)}{did_you_mean(str(wanted), Executor)}"
-        )
+    known = [executor for executor in Executor if executor is not Executor.COMMAND]
+    if wanted not in known:
+        hint = did_you_mean(str(wanted), known)
+        raise InvalidValue(f"expected executor to be one of {', '.join(known)}, got: {shortened(wanted)}{hint}")
     if awaits != (wanted == Executor.COROUTINE):
         kind = "a coroutine function" if awaits else "a plain function"
         raise InvalidValue(f"expected a handler that executor={wanted!r} can run, got {kind}")

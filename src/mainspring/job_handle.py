@@ -13,15 +13,18 @@ from mainspring.client import Client
 from mainspring.clock import SystemClock
 from mainspring.errors import InvalidPayload, InvalidValue, JobFailed, JobNotFound, ReplayRefused, ResultNotReady
 from mainspring.explain import Reason, explain
+from mainspring.keys import open_result, open_step
 from mainspring.model.attempt import Attempt
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job, JobState
-from mainspring.model.journal import LogEntry
+from mainspring.model.journal import LogEntry, LogFilter
 from mainspring.model.payload import convert, encode_result
+from mainspring.model.sealed import is_closed, signal_context
 from mainspring.model.step import Step
 from mainspring.model.text import shortened
 from mainspring.model.workflow import plan_of
 from mainspring.service import said_by
+from mainspring.store import Store
 from mainspring.store.journal import all_logs
 from mainspring.twin import twin
 
@@ -89,18 +92,18 @@ class JobHandle(Generic[R_co]):
 
     def cancel(self, reason: str | None = None) -> JobState:
         """Cancel it: at once when it waits, by asking its worker when it runs. Returns the state it is in then."""
-        return self._controlled(self._client.store.cancel([self.id], reason))
+        return self._controlled(self._store.cancel([self.id], reason))
 
     def pause(self, reason: str | None = None, *, by: str | None = None) -> JobState:
         """Hold it until `resume`: at once when it waits, by asking its worker when it runs.
 
         *by* is who says so: the user of this process and its host, unless told.
         """
-        return self._controlled(self._client.store.pause([self.id], said_by(by, reason)))
+        return self._controlled(self._store.pause([self.id], said_by(by, reason)))
 
     def resume(self) -> JobState:
         """Let it go on at its due time."""
-        return self._controlled(self._client.store.resume([self.id]))
+        return self._controlled(self._store.resume([self.id]))
 
     def replay(self, reason: str | None = None) -> JobState:
         """Run it again if it failed, expired or was cancelled, with fresh counters; its history is kept.
@@ -113,18 +116,29 @@ class JobHandle(Generic[R_co]):
         before = self.refresh()
         if before.state is JobState.SUCCEEDED:
             raise ReplayRefused(self.id, "it has succeeded; enqueue another")
-        state = self._controlled(self._client.store.replay([self.id], reason))
+        state = self._controlled(self._store.replay([self.id], reason))
         if before.state.final and state is before.state and self.refresh().finished_at == before.finished_at:
             raise ReplayRefused(self.id, _obstacle(before))
         return state
 
     def attempts(self) -> list[Attempt]:
         """Return its attempts, oldest first."""
-        return self._client.store.attempts(self.id)
+        return self._store.attempts(self.id)
 
-    def logs(self) -> list[LogEntry]:
-        """Return what its attempts have logged, oldest first."""
-        return all_logs(self._client.store, self.id)
+    def logs(self, *, contains: str | None = None, level: str | None = None) -> list[LogEntry]:
+        """Return what its attempts have logged, oldest first: all, or what *contains* a text or is of a *level* on."""
+        return all_logs(self._store, self.id, LogFilter(contains=contains, level=level))
+
+    def log_page(
+        self,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 1_000,
+        *,
+        contains: str | None = None,
+        level: str | None = None,
+    ) -> list[LogEntry]:
+        """Return up to *limit* of these lines; pass the last one's fence and number as *after* for the next."""
+        return self._store.logs(self.id, after, limit, LogFilter(contains=contains, level=level))
 
     def signal(self, name: str, value: object = None) -> None:
         """Send it a signal, which it takes with `ctx.wait_signal(name)`, now or when it comes to that.
@@ -132,16 +146,21 @@ class JobHandle(Generic[R_co]):
         Raises SignalRefused when it has ended, or has too many signals that it has not taken.
         """
         encoded = encode_result(value, "the value of the signal")
+        job = self.snapshot
+        if is_closed(job.payload):
+            encoded = self._client.keys.seal_document(encoded, signal_context(job.id, job.task, name))
         (signal_id,) = self._client.new_ids(1)
-        self._client.store.signal(self.id, name, encoded, signal_id)
+        self._store.signal(self.id, name, encoded, signal_id)
 
     def steps(self) -> list[Step]:
         """Return the steps that it has done, and the sleep or signal that it waits for, in the order of time."""
-        return self._client.store.steps(self.id)
+        job, keys = self.snapshot, self._client.keys
+        return [open_step(keys, job, step) for step in self._store.steps(self.id)]
 
     def explain(self) -> list[Reason]:
         """Return every reason why it does not run, the first to lift first; nothing when it may run or has."""
-        return explain(self._client.store, self.refresh(), self._client.store.now())
+        store = self._client.store
+        return explain(store, self.refresh(), store.now(), None if self._client.scope is None else self._client.sees)
 
     arefresh = twin(refresh)
     acancel = twin(cancel)
@@ -150,9 +169,17 @@ class JobHandle(Generic[R_co]):
     areplay = twin(replay)
     aattempts = twin(attempts)
     alogs = twin(logs)
+    alog_page = twin(log_page)
     asignal = twin(signal)
     asteps = twin(steps)
     aexplain = twin(explain)
+
+    @property
+    def _store(self) -> Store:
+        """The store, once it is known that the job is there for the client; whose it is never changes."""
+        if self._client.scope is not None and self._seen is None:
+            self.refresh()
+        return self._client.store
 
     def _controlled(self, states: dict[UUID, JobState]) -> JobState:
         if self.id not in states:
@@ -162,8 +189,12 @@ class JobHandle(Generic[R_co]):
     def _result_of(self, job: Job) -> R_co:
         if job.state is not JobState.SUCCEEDED:
             raise JobFailed(job.id, job.state, _why(job))
-        told = job.result if job.plan is None else self._client.store.results([job.id]).get(job.id)
-        value = msgspec.json.decode(told or "null")
+        keys = self._client.keys
+        if job.plan is None:
+            told = open_result(keys, job)
+        else:
+            told = self._client.store.results([job.id], keys).get(job.id, "null")
+        value = msgspec.json.decode(told)
         try:
             return cast("R_co", convert(value, self._result_type, "the result"))
         except InvalidPayload:

@@ -10,14 +10,17 @@ from mainspring.twin import twin
 
 
 class Limits:
-    """All limits. One needs no making: it is there when a job that has it is claimed."""
+    """All limits. One needs no making: it is there when a job that has it is claimed.
+
+    They hold for the whole fleet, so a team other than the default one sees none.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def list(self) -> Sequence[LimitStatus]:
         """Return the limits that jobs have come to lately, by key; breakers are not among them."""
-        return self._client.store.limits()
+        return self._client.store.limits() if self._client.of_fleet else []
 
     def release(self, key: str) -> int:
         """Make all jobs ready that wait for the limit with this key; return how many did.
@@ -26,6 +29,7 @@ class Limits:
         changed, and breaks none that is still there. Jobs of paused tasks and queues stay until these are resumed.
         """
         check_limit_key(key)
+        self._client.check_of_fleet("release a limit, which may hold back anybody's jobs")
         return self._client.store.release_limit(key)
 
     alist = twin(list)  # noqa: A003 - the method above

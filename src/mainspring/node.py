@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TypedDict
 
+from mainspring.builtin import builtin_tasks
 from mainspring.client import Client
 from mainspring.errors import InvalidValue, StoreGone, check_known
 from mainspring.model.duration import Duration, duration
+from mainspring.model.job import NOTIFY_QUEUE
 from mainspring.model.session import DEFAULT_LEASE
 from mainspring.model.task import Registry, Task
+from mainspring.notify import Delivery
 from mainspring.scheduler import Scheduler
 from mainspring.scheduler.prune import RETENTION, retention
 from mainspring.signals import on_stop_signal
 from mainspring.store import Store, open_store
 from mainspring.store.open import DEADLINE
+from mainspring.worker.capture import DEFAULT_CAPTURE, capture_level
 from mainspring.worker.worker import Settings, Surroundings, Worker
 
 DEFAULT_GRACE = "30s"
@@ -27,13 +31,20 @@ log = logging.getLogger("mainspring.worker")
 
 
 class NodeSettings(TypedDict, total=False):
-    """How a node works. It serves the queues of its tasks unless it is told which, and by what weight."""
+    """How a node works. It serves the queues of its tasks unless it is told which, and by what weight.
+
+    `commands` are the programs that jobs of `mainspring.command` may run, by name or by the folder that they are in.
+    `delivery` is how notifications leave, which every node sends; by default, what the environment says.
+    """
 
     concurrency: int
     queues: Mapping[str, int]
     lease: Duration
     grace: Duration
     retention: Duration
+    commands: Sequence[str]
+    capture_logs: str
+    delivery: Delivery
 
 
 class Node:
@@ -47,11 +58,15 @@ class Node:
         lease = duration(settings.get("lease", DEFAULT_LEASE), "lease")
         self._grace = duration(settings.get("grace", DEFAULT_GRACE), "grace").total_seconds()
         self._retention = retention(settings.get("retention", RETENTION))
+        self._builtin = builtin_tasks(settings, client.secret)
+        self.queues = settings.get("queues") or self._queues_of(tasks)  # each with its weight; it tells people besides
         self._settings = Settings(
-            queues=settings.get("queues") or dict.fromkeys(sorted({task.queue for task in tasks}) or ["default"], 1),
+            queues={NOTIFY_QUEUE: 1, **self.queues},
+            commands=settings.get("commands", ()),
             url=client.url,
             concurrency=_concurrency(settings.get("concurrency", 8)),
             lease=lease,
+            capture=capture_level(settings.get("capture_logs", DEFAULT_CAPTURE)),
         )
         self._client = client
         self._tasks = tasks
@@ -65,11 +80,6 @@ class Node:
         self.asked = threading.Event()  # set when it is to stop
         self.gone: StoreGone | None = None
 
-    @property
-    def queues(self) -> Mapping[str, int]:
-        """The queues that it serves, each with its weight."""
-        return self._settings.queues
-
     def start(self) -> None:
         """Begin to work, on threads of its own. One that can't leaves nothing open."""
         with ExitStack() as opened:
@@ -79,9 +89,15 @@ class Node:
             scheduler = Scheduler(store, self._retention)
             opened.callback(scheduler.close, _LAST_SWEEPS)
             given = Surroundings(
-                store=store, beats=beats, new_ids=self._client.new_ids, heard=scheduler.heard, gone=self._lose_store
+                store=store,
+                beats=beats,
+                keys=self._client.keys,
+                tally=self._client.home.tally,
+                new_ids=self._client.new_ids,
+                heard=scheduler.heard,
+                gone=self._lose_store,
             )
-            worker = Worker(given, self._tasks, self._settings)
+            worker = Worker(given, opened.enter_context(self._tasks.served_with(self._builtin)), self._settings)
             try:
                 worker.start()
                 scheduler.start()
@@ -112,6 +128,9 @@ class Node:
         worker = self.worker or self._stopping
         if worker is not None:
             worker.stop_now()
+
+    def _queues_of(self, tasks: Iterable[Task]) -> dict[str, int]:
+        return dict.fromkeys(sorted({task.queue for task in [*tasks, *self._builtin]} - {NOTIFY_QUEUE}), 1)
 
     def _warn_of_late(self, task: Task) -> None:
         """Say so when *task* came too late for its queue to be served, unless it was said which queues to serve."""

@@ -8,14 +8,27 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from mainspring.client import Client
-from mainspring.errors import DuplicateSchedule, InvalidValue, ScheduleNotFound, check_known, did_you_mean
+from msgspec.structs import replace
+
+from mainspring.client import Client, check_limit
+from mainspring.errors import (
+    DuplicateSchedule,
+    InvalidValue,
+    ScheduleNotFound,
+    SealBroken,
+    check_known,
+    did_you_mean,
+)
 from mainspring.job_handle import JobHandle
+from mainspring.keys import Keyring, key_id_of
+from mainspring.model.channel import Channel, encode_channels
 from mainspring.model.duration import Duration, duration
-from mainspring.model.job import priority_of
+from mainspring.model.job import check_instant, priority_of
 from mainspring.model.preview import Preview, preview
 from mainspring.model.schedule import Definition, Misfire, NewSchedule, Origin, Overlap, Schedule
+from mainspring.model.sealed import is_closed, schedule_context, sealed_in
 from mainspring.model.task import Registry, Task
+from mainspring.model.team import full_name, local_name
 from mainspring.model.text import counted, said, shortened
 from mainspring.model.tick import TickRecord
 from mainspring.model.trigger import After, Trigger, ticks
@@ -50,7 +63,7 @@ class ScheduleOptions(TypedDict, total=False):
     max_runs: int
     expect_success_within: Duration
     notes: str
-    team: str
+    notify: Sequence[Channel]
 
 
 class Schedules:
@@ -77,9 +90,9 @@ class Schedules:
 
     def add_many(self, schedules: Iterable[NewSchedule]) -> int:
         """Store what `new` has made, some thousands at a time, and return how many; `add` says what that means."""
-        remaining, count = iter(schedules), 0
+        remaining, count = map(self._ours, schedules), 0
         while batch := list(islice(remaining, _BATCH)):
-            self._client.store.put_schedules(batch, node_name())
+            self._put(batch)
             count += len(batch)
         return count
 
@@ -91,14 +104,15 @@ class Schedules:
         **options: Unpack[ScheduleOptions],
     ) -> NewSchedule:
         """Return a schedule that is checked but not stored, for `add_many`."""
-        known = self._task(task)
-        return NewSchedule(id=schedule_id, definition=_definition(known, trigger, options))
+        return self._new(schedule_id, self._task(task), trigger, options, Origin.CALL)
 
     def get(self, schedule_id: str) -> Schedule:
-        found = self._client.store.get_schedules([schedule_id]).get(schedule_id)
+        """Return the schedule with this id."""
+        stored = self._stored(schedule_id)
+        found = self._client.store.get_schedules([stored]).get(stored)
         if found is None:
             raise self._unknown(schedule_id)
-        return found
+        return self._shown(found)
 
     def pause(self, schedule_id: str, *, reason: str | None = None, by: str | None = None) -> Schedule:
         """Hold it until `resume`. What it has enqueued goes on.
@@ -106,21 +120,21 @@ class Schedules:
         *by* is who says so: the user of this process and its host, unless told.
         """
         who, why = said(person() if by is None else by, reason, "pauses the schedule")
-        return self._moved(schedule_id, self._client.store.pause_schedules([schedule_id], who, why))
+        return self._moved(schedule_id, self._client.store.pause_schedules([self._stored(schedule_id)], who, why))
 
     def resume(self, schedule_id: str) -> Schedule:
         """Let it go on with the next tick; those that came in the meantime are recorded as skipped."""
-        return self._moved(schedule_id, self._client.store.resume_schedules([schedule_id], node_name()))
+        return self._moved(schedule_id, self._client.store.resume_schedules([self._stored(schedule_id)], node_name()))
 
     def remove(self, schedule_id: str) -> None:
         """Remove it. Its jobs and its history stay; one that is defined in code comes back with the next worker."""
-        if not self._client.store.remove_schedules([schedule_id], node_name()):
+        if not self._client.store.remove_schedules([self._stored(schedule_id)], node_name()):
             raise self._unknown(schedule_id)
 
     def trigger(self, schedule_id: str) -> JobHandle[Any]:
         """Enqueue its job now, out of turn, even when it is paused."""
         (job_id,) = self._client.new_ids(1)
-        if not self._client.store.trigger_schedule(schedule_id, job_id, node_name()):
+        if not self._client.store.trigger_schedule(self._stored(schedule_id), job_id, node_name()):
             raise self._unknown(schedule_id)
         return JobHandle(self._client, job_id)
 
@@ -154,9 +168,8 @@ class Schedules:
             raise InvalidValue(
                 f"schedule {schedule_id!r} has no ticks of its own in the past: each follows a job's end"
             )
-        for name, instant in (("start", start), ("end", end)):
-            if not isinstance(instant, datetime) or instant.tzinfo is None:
-                raise InvalidValue(f"expected {name} to be a datetime with a time zone, got: {shortened(instant)}")
+        check_instant(start, "start")
+        check_instant(end, "end")
         if end < start:
             raise InvalidValue(f"expected end to come after start, got: {start} and {end}")
         first = max(start, definition.start or start) - datetime.resolution
@@ -167,19 +180,27 @@ class Schedules:
                 f"expected at most {LARGEST_BACKFILL:,} ticks to backfill at once, got more; split the time"
             )
         ids = self._client.new_ids(len(found)) if found else []
-        made = self._client.store.backfill(schedule_id, dict(zip(found, ids, strict=True)), node_name())
+        wanted = dict(zip(found, ids, strict=True))
+        made = self._client.store.backfill(self._stored(schedule_id), wanted, node_name())
         return [JobHandle(self._client, job_id) for job_id in made]
 
     def history(self, schedule_id: str, *, before: datetime | None = None, limit: int = 50) -> Sequence[TickRecord]:
         """Return what became of its ticks, the latest first; pass the last one's `at` as *before* for more."""
-        found = self._client.store.ticks(schedule_id, before, limit)
+        found = self._client.store.ticks(self._stored(schedule_id), before, limit)
         if not found:
             self.get(schedule_id)  # which says so if there is no such schedule
-        return found
+        return [replace(tick, schedule=schedule_id) for tick in found]
 
     def list(self) -> Sequence[Schedule]:
         """Return all schedules, in the order of their ids."""
-        return self._all(None)
+        return [self._shown(one) for one in self._all(None)]
+
+    def page(self, after: str = "", limit: int = 50) -> Sequence[Schedule]:
+        """Return up to *limit* schedules, in the order of their ids; pass the last one's id as *after* for more."""
+        check_limit(limit)
+        start = self._stored(after) if after else ""
+        found = self._client.store.schedules(after=start, limit=limit, team=self._client.scope)
+        return [self._shown(one) for one in found]
 
     def define(self, schedule_id: str | None, task: T, trigger: Trigger, options: ScheduleOptions) -> T:
         """Take note of a schedule that the program defines in its code; `sync` stores it."""
@@ -188,16 +209,17 @@ class Schedules:
         named = schedule_id if schedule_id is not None else task.name
         if named in self._in_code:
             raise DuplicateSchedule(named)
-        definition = _definition(task.task, trigger, options)
-        self._in_code[named] = NewSchedule(id=named, definition=definition, origin=Origin.CODE)
+        self._in_code[named] = self._new(named, task.task, trigger, options, Origin.CODE)
         return task
 
     def sync(self) -> None:
         """Store the schedules that the program defines, and tell of those that it no longer does."""
-        self._client.store.put_schedules(list(self._in_code.values()), node_name())
+        self._put(list(self._in_code.values()))
         if not self._in_code:
             return
-        orphans = [one.id for one in self._all(Origin.CODE) if one.id not in self._in_code]
+        # Only of its own team: another may be served by another program.
+        known, team = {one.id for one in self._in_code.values()}, self._client.team
+        orphans = [one.id for one in self._all(Origin.CODE) if one.definition.team == team and one.id not in known]
         if orphans:
             log.warning(
                 "%s defined in code once, but not in this program: %s; if it is meant to be gone, remove it with "
@@ -206,13 +228,55 @@ class Schedules:
                 ", ".join(orphans[:20]),
             )
 
+    def _put(self, schedules: Sequence[NewSchedule]) -> None:
+        sealed = [one for one in schedules if self._tasks.known(one.definition.task).encrypt]
+        if sealed:
+            before = self._client.store.get_schedules([one.id for one in sealed])
+            schedules = [self._sealed(one, before.get(one.id)) if one in sealed else one for one in schedules]
+        self._client.store.put_schedules(schedules, node_name())
+
+    def _sealed(self, new: NewSchedule, before: Schedule | None) -> NewSchedule:
+        """Return *new* with its payload sealed.
+
+        Where the one *before* has the same payload, in the same way: to seal it anew would look like a change.
+        """
+        keys, plain = self._client.keys, new.definition.payload
+        context = schedule_context(new.id, new.definition.task)
+        payload = None if before is None else before.definition.payload
+        if payload is None or not _holds(keys, payload, context, plain):
+            payload = keys.seal_document(plain, context)
+        return replace(new, definition=replace(new.definition, payload=payload))
+
     def _all(self, origin: Origin | None) -> Sequence[Schedule]:
-        page = self._client.store.schedules(limit=_PAGE, origin=origin)
+        scope = self._client.scope
+        page = self._client.store.schedules(limit=_PAGE, origin=origin, team=scope)
         found = [*page]
         while page:  # not by its length: what can't be read is left out of a page
-            page = self._client.store.schedules(after=page[-1].id, limit=_PAGE, origin=origin)
+            page = self._client.store.schedules(after=page[-1].id, limit=_PAGE, origin=origin, team=scope)
             found += page
         return found
+
+    def _new(
+        self, schedule_id: str, task: Task, trigger: Trigger, options: ScheduleOptions, origin: Origin
+    ) -> NewSchedule:
+        definition = _definition(task, trigger, options, self._client.team)
+        self._client.check_queues([definition.queue])
+        return NewSchedule(id=full_name(definition.team, schedule_id), definition=definition, origin=origin)
+
+    def _ours(self, new: NewSchedule) -> NewSchedule:
+        """Return *new* if it was made here, or within the same team."""
+        if new.definition.team != self._client.team:
+            raise InvalidValue(f"expected a schedule that was made within the same team, got: {new.id!r}")
+        return new
+
+    def _stored(self, schedule_id: str) -> str:
+        """Return the id of the schedule among those of all teams."""
+        if not isinstance(schedule_id, str):
+            raise InvalidValue(f"expected the id of a schedule, got: {shortened(schedule_id)}")
+        return self._client.full_name(schedule_id)
+
+    def _shown(self, schedule: Schedule) -> Schedule:
+        return schedule if self._client.team is None else replace(schedule, id=local_name(schedule.id))
 
     def _task(self, task: TaskHandle[..., Any] | str) -> Task:
         if isinstance(task, TaskHandle):
@@ -222,12 +286,13 @@ class Schedules:
         return self._tasks.to_send(task)
 
     def _moved(self, schedule_id: str, known: set[str]) -> Schedule:
-        if schedule_id not in known:
+        if self._stored(schedule_id) not in known:
             raise self._unknown(schedule_id)
         return self.get(schedule_id)
 
     def _unknown(self, schedule_id: str) -> ScheduleNotFound:
-        return ScheduleNotFound(schedule_id, [one.id for one in self._client.store.schedules(limit=_PAGE)])
+        near = self._client.store.schedules(limit=_PAGE, team=self._client.scope)
+        return ScheduleNotFound(schedule_id, [self._shown(one).id for one in near])
 
 
 def check_trigger(trigger: Trigger) -> None:
@@ -236,7 +301,7 @@ def check_trigger(trigger: Trigger) -> None:
         raise InvalidValue(f"expected a trigger such as every('15m') or cron('0 9 * * *'), got: {shortened(trigger)}")
 
 
-def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Definition:
+def _definition(task: Task, trigger: Trigger, options: ScheduleOptions, team: str | None) -> Definition:
     check_known(options, ScheduleOptions)
     check_trigger(trigger)
     given: dict[str, Any] = {name: value for name, value in options.items() if name not in ("args", "kwargs")}
@@ -244,7 +309,8 @@ def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Defin
         if name in given:
             given[name] = duration(given[name], name)
     for name in ("start", "end"):
-        if isinstance(given.get(name), datetime) and given[name].tzinfo is not None:
+        if given.get(name) is not None:
+            check_instant(given[name], name)
             given[name] = given[name].astimezone(UTC)
     if "overlap" in given:
         given["overlap"] = _member(Overlap, given["overlap"], "overlap")
@@ -254,8 +320,20 @@ def _definition(task: Task, trigger: Trigger, options: ScheduleOptions) -> Defin
     given.setdefault("queue", task.queue)
     given["expires"] = task.expires
     given["workflow"] = task.makes_workflow
+    given["notify"] = encode_channels(given["notify"]) if "notify" in given else task.notify
     payload = task.encode(*options.get("args", ()), **options.get("kwargs", {}))
-    return Definition(task=task.name, trigger=trigger, payload=payload, fair=task.fair_of(payload), **given)
+    fair = task.fair_of(payload)
+    return Definition(task=task.name, trigger=trigger, payload=payload, fair=fair, team=team, **given)
+
+
+def _holds(keys: Keyring, payload: str, context: str, plain: str) -> bool:
+    """Return whether *payload* is *plain*, sealed for *context* with the first key."""
+    if not is_closed(payload) or key_id_of(sealed_in(payload)) != keys.first:
+        return False
+    try:
+        return keys.open_document(payload, context) == plain
+    except SealBroken:
+        return False
 
 
 def _member(kind: type[M], value: object, name: str) -> M:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +17,9 @@ from mainspring.client import Client
 from mainspring.errors import InvalidValue, check_known
 from mainspring.handler import check_findable, check_handler, context_of, executor_of, task_name
 from mainspring.job_handle import JobHandle, id_of
+from mainspring.keys import payload_closer
 from mainspring.model.breaker import Breaker
+from mainspring.model.channel import Channel, encode_channels
 from mainspring.model.duration import Duration, duration
 from mainspring.model.graph import Node
 from mainspring.model.job import IDEMPOTENCY_TTL, IfTaken, NewJob, if_taken_of, priority_of
@@ -24,10 +27,12 @@ from mainspring.model.limits import Limit
 from mainspring.model.links import Edge, IfFailed, if_failed_of
 from mainspring.model.payload import Ref
 from mainspring.model.retry import Retry
+from mainspring.model.sealed import undo_context
 from mainspring.model.task import Task
 from mainspring.model.text import shortened
 from mainspring.model.workflow import Plan, encode_plan
 from mainspring.store.protocol import OWN
+from mainspring.traces import traceparent
 from mainspring.workflow_handle import handle
 
 P = ParamSpec("P")
@@ -48,6 +53,8 @@ class Policies(TypedDict, total=False):
     breaker: Breaker
     key: str
     fair: str
+    encrypt: bool
+    notify: Sequence[Channel]
 
 
 class Wishes(TypedDict, total=False):
@@ -65,6 +72,7 @@ class Wishes(TypedDict, total=False):
     fair: str | None
     weight: int
     after: Sequence[Parental]
+    notify: Sequence[Channel]
     conn: object
 
 
@@ -104,8 +112,8 @@ class TaskHandle(Generic[P, R]):
         return self.task.name
 
     def belongs_to(self, client: Client) -> bool:
-        """Return whether its jobs go to the database of *client*, as those of its app do."""
-        return self._client is client
+        """Return whether its jobs go to the database of *client*, as those of its app do, whatever their team."""
+        return self._client.home is client.home
 
     def using(self, **wishes: Unpack[Wishes]) -> TaskHandle[P, R]:
         """Return this task with other wishes for the jobs that are enqueued through it."""
@@ -135,6 +143,11 @@ class TaskHandle(Generic[P, R]):
 
     delay = enqueue
 
+    def prepare(self, args: Sequence[object], kwargs: Mapping[str, object]) -> NewJob:
+        """Return the job of a call, checked but not stored, for `app.enqueue_prepared`."""
+        (job,) = self._new_jobs([self.task.encode(*args, **kwargs)])
+        return job
+
     def new_job(
         self,
         args: Sequence[object],
@@ -148,9 +161,20 @@ class TaskHandle(Generic[P, R]):
         """Return a job that is not stored, for a graph; with a key only if it is *keyed*."""
         self._check_for_workflow()
         payload = self.task.encode_linked(args, kwargs, refs)
-        given = self if keyed else TaskHandle[P, R](self._client, self.task, {**self._wishes, "key": None})
-        (job,) = given._new_jobs([payload], {ref.job for ref in refs}, after)  # noqa: SLF001 - one of our own
-        return replace(job, workflow=workflow)
+        if keyed:
+            (job,) = self._new_jobs([payload], {ref.job for ref in refs}, after)
+            return replace(job, workflow=workflow)
+        return self._undoing(payload, {ref.job for ref in refs}, workflow, after)
+
+    def _undoing(self, payload: str, results: Collection[UUID], workflow: UUID | None, after: UUID | None) -> NewJob:
+        """Return a job that may undo something of *workflow*. It has no key, and what is sealed is sealed for that."""
+        task = dataclasses.replace(self.task, encrypt=False)
+        given = TaskHandle[P, R](self._client, task, {**self._wishes, "key": None})
+        (job,) = given._new_jobs([payload], results, after)
+        if self.task.encrypt:
+            assert workflow is not None
+            payload = self._client.keys.seal_document(payload, undo_context(workflow, task.name))
+        return replace(job, workflow=workflow, payload=payload)
 
     def new_map(
         self,
@@ -210,13 +234,21 @@ class TaskHandle(Generic[P, R]):
             weight=wishes.get("weight", 1),
             parents=tuple(edges.values()),
             plan=encode_plan(Plan()) if task.makes_workflow else None,
+            notify=encode_channels(wishes["notify"]) if "notify" in wishes else task.notify,
+            trace=traceparent(),
         )
         if pattern.fair is None and "weight" in wishes:
             raise InvalidValue("expected a fair key with weight, which divides turns, got none")
+        if task.encrypt and pattern.if_taken is not IfTaken.RETURN:
+            raise InvalidValue(
+                f"expected no if_taken={pattern.if_taken.value!r} for task {task.name!r}, which is encrypted: what is "
+                "sealed for one job can't become another's; cancel that job first"
+            )
+        close = payload_closer(self._client.keys if task.encrypt else None, task.name)
         keys = task.key_of if "key" not in wishes else _none
         fairs = task.fair_of if "fair" not in wishes else _none
         return [
-            pattern.like(job_id, payload, keys(payload), fairs(payload))
+            pattern.like(job_id, close(job_id, payload), keys(payload), fairs(payload))
             for job_id, payload in zip(ids, payloads, strict=True)
         ]
 
@@ -270,6 +302,7 @@ def make_task(handler: Callable[..., Any], policies: Policies, workflow: str | N
             given[length] = duration(given[length], length)
     if "priority" in given:
         given["priority"] = priority_of(given["priority"])
+    given["notify"] = encode_channels(policies.get("notify"))
     if "name" not in given:
         given["name"] = task_name(handler)
     given["executor"] = executor_of(handler, policies.get("executor"))

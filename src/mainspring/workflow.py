@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from mainspring.client import Client
 from mainspring.errors import InvalidValue
 from mainspring.handler import check_handler, name_of, task_name
+from mainspring.model.channel import Channel, encode_channels
 from mainspring.model.graph import Addable, Graph, Node
 from mainspring.model.job import NewJob
 from mainspring.model.payload import encode_call
@@ -60,11 +61,18 @@ class Workflow(Graph):
 class NamedWorkflow(Workflow):
     """A workflow that is enqueued by whoever has made it."""
 
-    def __init__(self, client: Client, tasks: Registry, name: str, key: str | None) -> None:
+    def __init__(
+        self, client: Client, tasks: Registry, name: str, key: str | None, notify: Sequence[Channel] = ()
+    ) -> None:
         (job_id,) = client.new_ids(1)
         super().__init__(client, tasks, job_id)
-        self._job = NewJob(id=job_id, task=name, payload=_NO_ARGUMENTS, key=key)
+        self._job = NewJob(id=job_id, task=name, payload=_NO_ARGUMENTS, key=key, notify=encode_channels(notify))
         self._enqueued = False
+
+    @property
+    def id(self) -> UUID:
+        """The id that it has when it is stored, unless another one stands for it."""
+        return self._job.id
 
     def enqueue(self, conn: object = OWN) -> WorkflowHandle[Any]:
         """Store it. If an unfinished one has its key, that one stands for it, and nothing is stored.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 from uuid import UUID
 
-from mainspring.client import Client
+from mainspring.client import Client, check_limit
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState
 from mainspring.model.picture import Picture
@@ -35,14 +35,19 @@ class WorkflowHandle(JobHandle[R_co]):
 
     def members(self) -> list[Job]:
         """Return its jobs as they are now, oldest first, with all their fields."""
-        found: list[Job] = []
-        while page := self._client.store.members(self.id, found[-1].id if found else None, _PAGE):
-            found += page
+        store, found = self._store, list[Job]()
+        while page := store.members(self.id, found[-1].id if found else None, _PAGE):
+            found += map(self._client.shown, page)
         return found
+
+    def page(self, after: UUID | None = None, limit: int = 50) -> list[Job]:
+        """Return up to *limit* of its jobs, oldest first; pass the last one's id as *after* for more."""
+        check_limit(limit)
+        return [self._client.shown(job) for job in self._store.members(self.id, after, limit)]
 
     def progress(self) -> dict[JobState, int]:
         """Return how many of its jobs are in which state."""
-        return self._client.store.member_counts([self.id])[self.id]
+        return self._store.member_counts([self.id])[self.id]
 
     def picture(self) -> Picture:
         """Return a picture of its jobs as they are now: print it, or have it as a flowchart by its `mermaid`."""
