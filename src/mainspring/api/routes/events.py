@@ -1,0 +1,99 @@
+"""Events: a job, or all jobs of a team, followed as they change, by server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from fastapi import Request
+from starlette.responses import Response, StreamingResponse
+
+from mainspring.api.callers import Asking, Caller, Gate
+from mainspring.api.policy import needs
+from mainspring.api.routing import Routes
+from mainspring.api.stream import Stream
+from mainspring.api.watch import Watch
+from mainspring.documents.changes import change_document
+from mainspring.documents.jobs import job_document
+from mainspring.model.job import Job
+from mainspring.model.token import Role
+
+routes = Routes("events")
+
+HEARTBEAT = 0.5
+"""Seconds: as often it is asked whether the token still lets its holder in. Every so often a sign of life is sent."""
+
+_BEATS_TO_A_SIGN = 20
+_MEDIA_TYPE = "text/event-stream"
+
+
+@routes.get("/jobs/{job_id}/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE)
+async def follow_job(request: Request, caller: Asking, job_id: UUID) -> Response:
+    """Follow a job: an event `job` with all of it now, and whenever it has changed, until it has finished."""
+    job = await asyncio.to_thread(caller.app.client.get, job_id)
+    state = request.app.state
+    return _events(_job_events(state.gate, caller, state.watch, job))
+
+
+@routes.get("/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE)
+async def follow_all(request: Request, caller: Asking) -> Response:
+    """Follow the jobs of the team.
+
+    An event `change` tells that a job was created, started, attempted without coming to an end, or finished. An event
+    `skipped` tells that there were more changes than were sent: list the jobs to be up to date.
+    """
+    state = request.app.state
+    return _events(_team_events(state.gate, caller, state.stream))
+
+
+async def _job_events(gate: Gate, caller: Caller, watch: Watch, job: Job) -> AsyncIterator[bytes]:
+    async with aclosing(watch.follow(caller.app.client, job)) as changes:
+        following = aiter(changes)
+        news: asyncio.Future[Job] = asyncio.ensure_future(anext(following))
+        try:
+            beats = 0
+            while await gate.still_lets_in(caller):
+                done, _ = await asyncio.wait([news], timeout=HEARTBEAT)
+                beats += 1
+                if done:
+                    yield _event("job", job_document(news.result(), caller.keys))
+                    news = asyncio.ensure_future(anext(following))
+                elif beats % _BEATS_TO_A_SIGN == 0:
+                    yield b": still here\n\n"
+        except StopAsyncIteration:
+            return
+        finally:
+            news.cancel()
+            await asyncio.wait([news])
+
+
+async def _team_events(gate: Gate, caller: Caller, stream: Stream) -> AsyncIterator[bytes]:
+    listener = stream.open(caller.app.client.team)
+    try:
+        yield b": listening\n\n"
+        beats = 0
+        while not listener.closed and await gate.still_lets_in(caller):
+            changes, skipped = await listener.take(HEARTBEAT)
+            beats += 1
+            if skipped:
+                yield _event("skipped", {})
+            if changes:
+                yield b"".join(_event("change", change_document(change)) for change in changes)
+            elif beats % _BEATS_TO_A_SIGN == 0:
+                yield b": still here\n\n"
+    finally:
+        stream.leave(listener)
+
+
+def _events(events: AsyncIterator[bytes]) -> Response:
+    # A proxy that gathers what it passes on would keep them for itself.
+    return StreamingResponse(events, media_type=_MEDIA_TYPE, headers={"X-Accel-Buffering": "no"})
+
+
+def _event(kind: str, document: Mapping[str, Any]) -> bytes:
+    """Return one event: JSON has no line ends that could end it early."""
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(document))

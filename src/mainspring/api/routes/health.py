@@ -1,0 +1,35 @@
+"""Health: whether the process is alive, and whether it can serve."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import JSONResponse, Response
+
+from mainspring.api.documents import HealthDocument
+from mainspring.api.policy import PUBLIC
+from mainspring.api.routing import Routes, answer
+
+routes = Routes("health", prefix="")
+
+
+@routes.get("/healthz", PUBLIC, gives=HealthDocument)
+async def healthz() -> Response:
+    """Say that the process is alive."""
+    return answer({"status": "ok"})
+
+
+@routes.get("/readyz", PUBLIC, gives=HealthDocument, problems=(503,))
+async def readyz(request: Request) -> Response:
+    """Say that the database answers, and has the tables that this version needs."""
+    await asyncio.to_thread(request.app.state.app.client.check)
+    return answer({"status": "ok"})
+
+
+@routes.get("/openapi.json", PUBLIC)
+async def openapi(request: Request) -> Response:
+    """Show this document."""
+    document: dict[str, Any] = request.app.openapi()
+    return JSONResponse(document)

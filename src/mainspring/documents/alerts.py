@@ -1,0 +1,44 @@
+"""Alerts as programs are told of them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec.structs import asdict
+
+from mainspring.model.alert import Alert, described
+
+
+def alert_document(alert: Alert) -> dict[str, object]:
+    """Return *alert* as one JSON object. Channels are counted, not shown: their addresses may be secrets."""
+    definition = alert.definition
+    return {
+        "id": alert.id,
+        "team": alert.scope,
+        "state": alert.state,
+        "since": alert.since.isoformat(),
+        "rule": {"text": described(definition.rule), "kind": definition.rule.__struct_config__.tag, **_rule(alert)},
+        "every_seconds": definition.every.total_seconds(),
+        "hold_seconds": definition.hold.total_seconds(),
+        "channels": len(definition.notify),
+        "value": alert.value,
+        "message": alert.message,
+        "evaluated_at": _instant(alert.evaluated_at),
+        "evaluated_by": alert.evaluated_by,
+        "created_at": _instant(alert.created_at),
+        "changed_at": _instant(alert.changed_at),
+    }
+
+
+def _rule(alert: Alert) -> dict[str, object]:
+    told = asdict(alert.definition.rule).items()
+    return {
+        f"{name}_seconds" if isinstance(value, timedelta) else name: value.total_seconds()
+        if isinstance(value, timedelta)
+        else value
+        for name, value in told
+    }
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

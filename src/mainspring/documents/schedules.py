@@ -1,0 +1,81 @@
+"""Schedules and ticks as programs are told of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from mainspring.documents.values import instant, seconds
+from mainspring.lint import is_overdue
+from mainspring.model.payload import decode_call
+from mainspring.model.preview import Preview
+from mainspring.model.schedule import Schedule
+from mainspring.model.sealed import is_closed
+from mainspring.model.tick import TickRecord
+
+
+def schedule_document(schedule: Schedule, now: datetime) -> dict[str, object]:
+    definition = schedule.definition
+    encrypted = is_closed(definition.payload)
+    call = None if encrypted else decode_call(definition.payload)
+    return {
+        "id": schedule.id,
+        "state": schedule_state(schedule, now),
+        "task": definition.task,
+        "args": None if call is None else call.args,
+        "kwargs": None if call is None else call.kwargs,
+        "encrypted": encrypted,
+        "trigger": {"text": str(definition.trigger), **msgspec.to_builtins(definition.trigger)},
+        "queue": definition.queue,
+        "priority": definition.priority,
+        "overlap": definition.overlap,
+        "misfire": definition.misfire,
+        "grace_seconds": seconds(definition.longest_delay),
+        "jitter_seconds": seconds(definition.jitter),
+        "start": instant(definition.start),
+        "end": instant(definition.end),
+        "max_runs": definition.max_runs,
+        "expect_success_within_seconds": seconds(definition.expect_success_within),
+        "notes": definition.notes,
+        "team": definition.team,
+        "origin": schedule.origin,
+        "paused": bool(schedule.paused),
+        "paused_by": schedule.paused_by,
+        "paused_reason": schedule.reason,
+        "paused_at": instant(schedule.paused_at),
+        "next_tick": instant(schedule.tick_at),
+        "runs": schedule.runs,
+        "buffered_at": instant(schedule.buffered_at),
+        "expected_by": instant(schedule.expected_by),
+        "created_at": instant(schedule.created_at),
+        "changed_at": instant(schedule.changed_at),
+    }
+
+
+def preview_document(tick: Preview) -> dict[str, object]:
+    return {"at": tick.at.isoformat(), "local": tick.local.isoformat(), "remark": tick.remark}
+
+
+def tick_document(tick: TickRecord) -> dict[str, object]:
+    return {
+        "at": instant(tick.at),
+        "until": instant(tick.until),
+        "count": tick.count,
+        "verdict": tick.verdict,
+        "reason": tick.reason,
+        "job": None if tick.job_id is None else str(tick.job_id),
+        "node": tick.node,
+        "decided_at": instant(tick.decided_at),
+    }
+
+
+def schedule_state(schedule: Schedule, now: datetime) -> str:
+    """Return what *schedule* does at present, in words."""
+    if schedule.paused:
+        return "paused"
+    if is_overdue(schedule, now):
+        return "overdue"
+    if schedule.ended:
+        return "ended"
+    return "waits for its job" if schedule.awaits else "active"

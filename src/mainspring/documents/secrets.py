@@ -1,0 +1,16 @@
+"""Secrets as programs are told of them."""
+
+from __future__ import annotations
+
+from mainspring.model.secret import Secret
+
+
+def secret_document(secret: Secret) -> dict[str, object]:
+    """Return what may be known of *secret*; its value is not."""
+    return {
+        "team": secret.team,
+        "name": secret.name,
+        "created_at": secret.created_at.isoformat(),
+        "changed_at": secret.changed_at.isoformat(),
+        "changed_by": secret.changed_by,
+    }
