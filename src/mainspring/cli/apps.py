@@ -40,7 +40,7 @@ def load_app(text: str, url: str | None = None) -> Mainspring:
     app = _the_app(_imported(place), place)
     if url is not None:
         app.close()  # what its module may have opened while it was imported
-        app.client.url = url
+        app.client.home.url = url
     return app
 
 
@@ -50,15 +50,15 @@ def app_or_sender(name: str | None, url: str | None) -> Mainspring:
         return load_app(name, url)
     sender = Mainspring(url)
     if url is not None:
-        sender.client.url = url  # even an empty one, which is a mistake to be named
+        sender.client.home.url = url  # even an empty one, which is a mistake to be named
     return sender
 
 
 @contextmanager
-def app_at(url: str | None, name: str | None = None) -> Iterator[Mainspring]:
-    """Lend the app that the user named, or one without tasks, on a database that must be there."""
+def app_at(url: str | None, name: str | None = None, team: str | None = None) -> Iterator[Mainspring]:
+    """Lend the app that the user named, or one without tasks, on a database that must be there; or that of a *team*."""
     with closing(app_or_sender(name, url)) as app, existing(app.client.url):
-        yield app
+        yield app if team is None else app.within(team)
 
 
 def find_place(text: str) -> Place:

@@ -14,6 +14,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import mainspring
+from mainspring.cli.alerts.commands import alerts
+from mainspring.cli.audit.commands import audit
 from mainspring.cli.breakers.commands import breakers
 from mainspring.cli.dead.commands import dead
 from mainspring.cli.doctor import doctor
@@ -22,24 +24,31 @@ from mainspring.cli.group import MISTAKE, Group
 from mainspring.cli.jobs.commands import jobs
 from mainspring.cli.limits.commands import limits
 from mainspring.cli.migrate import migrate
+from mainspring.cli.notifications.commands import notifications
 from mainspring.cli.output import complain, say
+from mainspring.cli.prune import prune
 from mainspring.cli.queues.commands import queues
+from mainspring.cli.retention.commands import retention
 from mainspring.cli.scheduler import scheduler
 from mainspring.cli.schedules.commands import schedules
+from mainspring.cli.secrets.commands import secrets
+from mainspring.cli.server import server
 from mainspring.cli.tasks.commands import tasks
+from mainspring.cli.teams.commands import teams
+from mainspring.cli.tokens.commands import tokens
 from mainspring.cli.why import why
 from mainspring.cli.worker import up, worker
 from mainspring.cli.workers import workers
 from mainspring.cli.workflows.commands import workflows
-from mainspring.errors import DeadGroupNotFound, JobNotFound, MainspringError, ScheduleNotFound
+from mainspring.errors import MainspringError, NotFound, TaskNotFound
 
 NOT_FOUND = 1
 INTERRUPTED = 130
-
 _ORDER = (
     "up",
     "worker",
     "scheduler",
+    "server",
     "enqueue",
     "jobs",
     "why",
@@ -49,8 +58,16 @@ _ORDER = (
     "queues",
     "limits",
     "breakers",
+    "alerts",
+    "notifications",
+    "secrets",
     "tasks",
     "workers",
+    "teams",
+    "tokens",
+    "audit",
+    "retention",
+    "prune",
     "migrate",
     "doctor",
 )
@@ -64,7 +81,8 @@ class Commands(Group):
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except MainspringError as error:
             complain(str(error))
-            code = NOT_FOUND if isinstance(error, JobNotFound | ScheduleNotFound | DeadGroupNotFound) else MISTAKE
+            # A task that the program lacks was named wrongly; what the database lacks may have been there before.
+            code = MISTAKE if isinstance(error, TaskNotFound) or not isinstance(error, NotFound) else NOT_FOUND
         except (typer.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except Exception as error:
@@ -89,6 +107,7 @@ app = typer.Typer(
 app.command(rich_help_panel="Run")(up)
 app.command(rich_help_panel="Run")(worker)
 app.command(rich_help_panel="Run")(scheduler)
+app.command(rich_help_panel="Run")(server)
 app.command(rich_help_panel="Jobs")(enqueue)
 app.add_typer(jobs, name="jobs", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(why)
@@ -98,8 +117,16 @@ app.add_typer(schedules, name="schedules", rich_help_panel="Jobs")
 app.add_typer(queues, name="queues", rich_help_panel="Jobs")
 app.add_typer(limits, name="limits", rich_help_panel="Jobs")
 app.add_typer(breakers, name="breakers", rich_help_panel="Jobs")
+app.add_typer(alerts, name="alerts", rich_help_panel="Jobs")
+app.add_typer(secrets, name="secrets", rich_help_panel="Jobs")
+app.add_typer(notifications, name="notifications", rich_help_panel="Jobs")
 app.add_typer(tasks, name="tasks", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(workers)
+app.add_typer(teams, name="teams", rich_help_panel="People")
+app.add_typer(tokens, name="tokens", rich_help_panel="People")
+app.add_typer(audit, name="audit", rich_help_panel="People")
+app.add_typer(retention, name="retention", rich_help_panel="Database")
+app.command(rich_help_panel="Database")(prune)
 app.command(rich_help_panel="Database")(migrate)
 app.command(rich_help_panel="Database")(doctor)
 

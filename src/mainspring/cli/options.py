@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mainspring.cli.values import LEVELS
+from mainspring.cli.values import FORMATS, LEVELS
 from mainspring.model.job import JobState
 from mainspring.scheduler.prune import RETENTION
 
@@ -49,16 +49,44 @@ LogLevel = Annotated[
     ),
 ]
 
+LogFormat = Annotated[
+    str,
+    typer.Option(
+        "--log-format",
+        envvar="MAINSPRING_LOG_FORMAT",
+        metavar="FORMAT",
+        help="How to log: text, or json, which is one JSON object a line.",
+        autocompletion=lambda: list(FORMATS),
+    ),
+]
+
 Retention = Annotated[
     str,
     typer.Option(
         "--retention",
         envvar="MAINSPRING_RETENTION",
         metavar="LENGTH",
-        help="How long finished jobs are kept before they are pruned, by whole days.",
+        help="How long finished jobs are kept before they are pruned, where no rule says otherwise; by whole days.",
     ),
 ]
 DEFAULT_RETENTION = f"{RETENTION.days}d"
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8400
+Host = Annotated[
+    str,
+    typer.Option(
+        "--host",
+        envvar="MAINSPRING_HOST",
+        metavar="HOST",
+        help="Where to serve the API; beyond this machine to tokens only.",
+    ),
+]
+Port = Annotated[
+    int,
+    typer.Option(
+        "--port", envvar="MAINSPRING_PORT", metavar="PORT", min=0, max=65_535, help="And on which port; 0 for any."
+    ),
+]
 
 State = Annotated[
     str | None,

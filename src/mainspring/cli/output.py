@@ -92,6 +92,12 @@ def say_json(document: Mapping[str, object]) -> None:
         typer.echo(json.dumps(document, indent=2))
 
 
+def say_json_line(document: Mapping[str, object]) -> None:
+    """Print *document* as one of many JSON objects, each on a line of its own."""
+    with _written():
+        typer.echo(json.dumps(document))
+
+
 def complain(sentence: str) -> None:
     """Print what went wrong as one line on stderr."""
     one_line = printable(without_passwords(" ".join(sentence.split())))

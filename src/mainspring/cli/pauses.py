@@ -11,6 +11,7 @@ import typer
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.times import since
 from mainspring.clock import SystemClock
+from mainspring.documents.queues import pause_document
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.queue import Pausable, Pause
 
@@ -58,10 +59,6 @@ def by_whom(pause: Pause) -> str:
 
 def how_long(pause: Pause, now: datetime | None = None) -> str:
     return since(pause.since, now or SystemClock().now())
-
-
-def pause_document(pause: Pause) -> dict[str, object]:
-    return {"name": pause.name, "by": pause.by, "reason": pause.reason, "since": pause.since.isoformat()}
 
 
 def check_options_follow(context: typer.Context) -> None:

@@ -10,9 +10,9 @@ from datetime import timedelta
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.log import log_to_stderr
-from mainspring.cli.options import DEFAULT_RETENTION, LogLevel, Retention, Url
+from mainspring.cli.options import DEFAULT_RETENTION, LogFormat, LogLevel, Retention, Url
 from mainspring.cli.output import without_passwords
-from mainspring.cli.values import length, level
+from mainspring.cli.values import length, level, log_format
 from mainspring.errors import StoreError
 from mainspring.scheduler import Scheduler, prune
 from mainspring.service import Loop, close
@@ -27,14 +27,19 @@ _LAST_SWEEPS = 20.0
 log = logging.getLogger("mainspring.scheduler")
 
 
-def scheduler(url: Url = DEFAULT_URL, retention: Retention = DEFAULT_RETENTION, log_level: LogLevel = "info") -> None:
+def scheduler(
+    url: Url = DEFAULT_URL,
+    retention: Retention = DEFAULT_RETENTION,
+    log_level: LogLevel = "info",
+    form: LogFormat = "text",
+) -> None:
     """Run only the sweeps, which need no app.
 
     They make jobs ready in time, take back those of dead workers, and prune those that finished long ago.
     Every worker runs them too, and any number may run at the same time.
     """
     kept = prune.retention(length(retention, "--retention"))
-    log_to_stderr(level(log_level))
+    log_to_stderr(level(log_level), log_format(form))
     stopped = threading.Event()
     with on_stop_signal(stopped.set), closing(open_store(url)) as store:
         log.info("sweeping database %s", without_passwords(url))

@@ -16,6 +16,7 @@ from mainspring.model.job import JobState, check_name, priority_of
 from mainspring.model.payload import MAX_DEPTH
 from mainspring.model.text import shortened
 
+FORMATS = ("text", "json")
 LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -23,6 +24,8 @@ LEVELS = {
     "error": logging.ERROR,
 }
 
+_LAST_PORT = 65_535
+_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
@@ -52,6 +55,25 @@ def instant(text: str, option: str) -> datetime:
 def level(text: str) -> int:
     """Return the level of logging called *text*."""
     return LEVELS[_one_of(text.lower(), LEVELS, "--log-level")]
+
+
+def log_format(text: str) -> str:
+    """Return the form of logging called *text*."""
+    return _one_of(text.lower(), FORMATS, "--log-format")
+
+
+def ports(text: str | None, processes: int) -> range:
+    """Return the ports that *text* says, one or from the first to the last, with one for each of *processes*."""
+    if not text:
+        return range(0)
+    given = _PORTS.fullmatch(text)
+    if given is None:
+        raise InvalidValue(f"expected --metrics-port to be a port, such as 9400, or 9400-9403, got: {shortened(text)}")
+    first, last = int(given[1]), int(given[2] or given[1])
+    found = range(first, max(last, first + processes - 1) + 1)
+    if not 1 <= found[0] <= found[-1] <= _LAST_PORT:
+        raise InvalidValue(f"expected --metrics-port to be from 1 to {_LAST_PORT}, got: {shortened(text)}")
+    return found
 
 
 def job_state(text: str) -> JobState:

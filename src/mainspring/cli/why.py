@@ -5,10 +5,10 @@ from __future__ import annotations
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
-from mainspring.cli.jobs.document import reason_document
 from mainspring.cli.jobs.look import state_of, told
 from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
+from mainspring.documents.jobs import reason_document
 from mainspring.explain import Reason, explain
 from mainspring.model.job import Job, JobState, Wish
 

@@ -13,6 +13,7 @@ from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago, span
 from mainspring.clock import SystemClock
+from mainspring.documents.workers import worker_document
 from mainspring.model.session import Session
 
 
@@ -21,7 +22,7 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     with existing(url) as store:
         sessions = store.sessions()
     if as_json:
-        say_json({"workers": [_as_document(session) for session in sessions]})
+        say_json({"workers": [worker_document(session) for session in sessions]})
     elif sessions:
         _show(sessions, SystemClock().now())
     else:
@@ -44,16 +45,3 @@ def _show(sessions: list[Session], now: datetime) -> None:
             cell(short(session.id), "dim"),
         )
     show(table)
-
-
-def _as_document(session: Session) -> dict[str, object]:
-    return {
-        "id": str(session.id),
-        "name": session.name,
-        "alive": bool(session.alive),
-        "lease_seconds": session.lease.total_seconds(),
-        "started_at": session.started_at.isoformat(),
-        "beat_at": session.beat_at.isoformat(),
-        "queues": session.queues,
-        "tasks": session.tasks,
-    }

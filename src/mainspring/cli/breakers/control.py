@@ -5,16 +5,18 @@ from __future__ import annotations
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.breakers.database import breakers_at
-from mainspring.cli.breakers.list import breaker_document, why
+from mainspring.cli.apps import app_at
+from mainspring.cli.breakers.list import why
 from mainspring.cli.breakers.options import DEFAULT_LASTING, AllAtOnce, BreakerKey, Lasting
+from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.pauses import By, Reason
 from mainspring.cli.times import span
 from mainspring.cli.values import length
+from mainspring.documents.limits import breaker_document
 from mainspring.errors import InvalidValue, did_you_mean
-from mainspring.model.breaker import Phase
+from mainspring.model.breaker import Phase, check_breaker_key
 from mainspring.model.text import shortened
 
 _MISSING = 1
@@ -35,8 +37,10 @@ def trip(
             f"expected --for to be longer than 0, got: {shortened(lasting)}; "
             "to close a breaker, use `mainspring breakers reset`"
         )
-    with breakers_at(url) as breakers:
-        tripped = breakers.trip(key, lasting=wanted, reason=reason, by=by)
+    check_breaker_key(key)
+    with app_at(url) as app:
+        note(app.audit.record, "breaker.trip", [key], lasting=lasting, reason=reason, by=by)
+        tripped = app.breakers.trip(key, lasting=wanted, reason=reason, by=by)
     if as_json:
         say_json(breaker_document(tripped))
     else:
@@ -45,7 +49,10 @@ def trip(
 
 def reset(key: BreakerKey, all_at_once: AllAtOnce = False, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Close a breaker. Jobs that wait for it go on, one after the other at first."""
-    with breakers_at(url) as breakers:
+    check_breaker_key(key)
+    with app_at(url) as app:
+        breakers = app.breakers
+        note(app.audit.record, "breaker.reset", [key], all=all_at_once or None)
         was_open = breakers.reset(key, all=all_at_once)
         after = breakers.get(key)
         near = [] if was_open else [one.key for one in breakers.list() if one.phase is not Phase.CLOSED]

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from rich.text import Text
 
-from mainspring.cli.breakers.database import breakers_at
+from mainspring.cli.apps import app_at
 from mainspring.cli.output import cell, listing, say, say_json, show, without_passwords
 from mainspring.cli.times import since, span
 from mainspring.clock import SystemClock
+from mainspring.documents.limits import breaker_document
 from mainspring.model.breaker import BreakerStatus, Phase
 
 _STYLES = {Phase.CLOSED: "green", Phase.OPEN: "bold red", Phase.HALF_OPEN: "yellow"}
@@ -18,29 +19,14 @@ _STYLES = {Phase.CLOSED: "green", Phase.OPEN: "bold red", Phase.HALF_OPEN: "yell
 
 def list_breakers(url: str, as_json: bool) -> None:
     """List the breakers of the database at *url*."""
-    with breakers_at(url) as breakers:
-        found = breakers.list()
+    with app_at(url) as app:
+        found = app.breakers.list()
     if as_json:
         say_json({"breakers": [breaker_document(one) for one in found]})
     elif found:
         _show(found, SystemClock().now())
     else:
         say(f"No breaker in {without_passwords(url)} has been tripped, or has seen anything fail lately.")
-
-
-def breaker_document(breaker: BreakerStatus) -> dict[str, object]:
-    return {
-        "key": breaker.key,
-        "state": breaker.phase,
-        "since": None if breaker.since is None else breaker.since.isoformat(),
-        "until": None if breaker.until is None else breaker.until.isoformat(),
-        "waiting": breaker.waiting,
-        "probes": breaker.probes,
-        "failures": breaker.failures,
-        "attempts": breaker.attempts,
-        "by": breaker.by,
-        "reason": breaker.reason,
-    }
 
 
 def why(breaker: BreakerStatus) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
-from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by
+from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by, note_letters
 from mainspring.cli.options import AsJson, Queue, TaskName, Url
 from mainspring.cli.output import say, say_json
 from mainspring.model.text import counted
@@ -28,6 +28,8 @@ def discard(  # noqa: PLR0913 - one parameter for each option
         if count and not ids and not yes and not confirmed(deed, as_json):
             say("Nothing was changed.")
             return
+        if count:
+            note_letters(app, "discard", chosen, count, reason)
         discarded = app.dead.discard(reason=reason, **chosen) if count else 0
     if as_json:
         say_json({"found": count, "discarded": discarded})

@@ -13,6 +13,7 @@ from mainspring.cli.options import AsJson, Queue, TaskName, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago
 from mainspring.clock import SystemClock
+from mainspring.documents.dead import group_document
 from mainspring.model.dead import Group
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many groups to list.")]
@@ -28,7 +29,7 @@ def groups(
     with app_at(url) as app:
         found = app.dead.groups(queue=queue, task=task, limit=limit)
     if as_json:
-        say_json({"groups": [_document(group) for group in found]})
+        say_json({"groups": [group_document(group) for group in found]})
     elif found:
         _show(found)
     else:
@@ -68,16 +69,3 @@ def _digits(fingerprints: Sequence[str]) -> int:
     longest = max(map(len, fingerprints))
     lengths = range(_SHORTEST, longest)
     return next((n for n in lengths if len({mark[:n] for mark in fingerprints}) == len(fingerprints)), longest)
-
-
-def _document(group: Group) -> dict[str, object]:
-    return {
-        "fingerprint": group.fingerprint,
-        "task": group.task,
-        "type": group.type,
-        "message": group.message,
-        "count": group.count,
-        "first_seen": group.first_seen.isoformat(),
-        "last_seen": group.last_seen.isoformat(),
-        "sample": str(group.sample),
-    }

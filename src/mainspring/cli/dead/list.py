@@ -9,11 +9,11 @@ from mainspring.cli.apps import app_at
 from mainspring.cli.dead.groups import error_in_short
 from mainspring.cli.dead.options import GroupName
 from mainspring.cli.ids import find, short, whole
-from mainspring.cli.jobs.document import job_document
 from mainspring.cli.options import AsJson, Before, Limit, Queue, TaskName, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago
 from mainspring.clock import SystemClock
+from mainspring.documents.jobs import job_document
 from mainspring.model.job import Job
 
 
@@ -30,10 +30,10 @@ def list_letters(  # noqa: PLR0913 - one parameter for each option
     with app_at(url) as app:
         start = None if before is None else whole(before) or find(app.client.store, before).id
         found = app.dead.list(group=group, queue=queue, task=task, before=start, limit=limit)
-        jobs = [handle.snapshot for handle in found]
+        jobs, keys = [handle.snapshot for handle in found], app.client.keys
     more = jobs[-1] if len(jobs) == limit else None
     if as_json:
-        say_json({"jobs": [job_document(job) for job in jobs], "before": None if more is None else str(more.id)})
+        say_json({"jobs": [job_document(job, keys) for job in jobs], "before": None if more is None else str(more.id)})
     elif jobs:
         _show(jobs)
         if more is not None:

@@ -10,6 +10,7 @@ import typer
 
 from mainspring.app import Mainspring
 from mainspring.cli.ids import find
+from mainspring.cli.note import note
 from mainspring.dead import Chosen
 from mainspring.errors import InvalidValue
 
@@ -37,3 +38,10 @@ def chosen_by(
         found: list[UUID | str] = [find(app.client.store, text).id for text in ids]
         return {"ids": found}, len(found)
     return {"group": group, "queue": queue, "task": task}, app.dead.count(group, queue, task)
+
+
+def note_letters(app: Mainspring, verb: str, chosen: Chosen, count: int, reason: str | None) -> None:
+    """Put on record what is about to be done with dead letters."""
+    how = {name: chosen.get(name) for name in ("group", "queue", "task")}
+    targets: list[str | None] = [str(one) for one in chosen.get("ids") or ()] or [None]
+    note(app.audit.record, f"dead.{verb}", targets, found=count, reason=reason, **how)

@@ -9,10 +9,11 @@ import typer
 
 from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
-from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by
+from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by, note_letters
 from mainspring.cli.options import AppName, AppUrl, AsJson, Queue, TaskName
 from mainspring.cli.output import counting, say, say_json
 from mainspring.cli.values import named_arguments, share
+from mainspring.documents.dead import replay_document
 from mainspring.model.dead import Replayed
 from mainspring.model.rate import rate
 from mainspring.model.text import counted
@@ -67,6 +68,7 @@ def replay(  # noqa: PLR0913 - one parameter for each option
         report = Replayed(found=0)
         with counting("Replay jobs", count) as advance:
             if count:
+                note_letters(found, "replay", chosen, count, reason)
                 report = found.dead.replay(
                     canary=canary,
                     rate=pace,
@@ -96,18 +98,7 @@ def _finished(advance: Callable[[int], None]) -> Callable[[Replayed], None]:
 
 def _say(report: Replayed, as_json: bool) -> None:
     if as_json:
-        say_json(
-            {
-                "found": report.found,
-                "replayed": report.replayed,
-                "succeeded": report.succeeded,
-                "failed": report.failed,
-                "cancelled": report.cancelled,
-                "unfinished": report.unfinished,
-                "left": report.left,
-                "stopped": report.stopped,
-            }
-        )
+        say_json(replay_document(report))
         return
     if not report.found:
         say("No dead letter is like that.")

@@ -9,10 +9,12 @@ from typing import Annotated
 from uuid import UUID
 
 import typer
+from msgspec.structs import asdict
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
+from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, Key, Queue, State, TaskName, Url
 from mainspring.cli.output import complain, counting, say, say_json
 from mainspring.cli.values import job_state
@@ -182,6 +184,8 @@ def _run(call: _Call, url: str) -> None:
 
 def _act_on_named(store: Store, call: _Call) -> None:
     jobs, missing = _found(store, call.ids)
+    if jobs:
+        note(store.record_audit, f"job.{call.action.verb}", teams_of(jobs), reason=call.reason)
     after = _acted(store, call, [job.id for job in jobs])
     if call.as_json:
         say_json({"jobs": [_change(job, after.get(job.id, job)) for job in jobs], "missing": missing})
@@ -231,6 +235,8 @@ def _act_on_many(store: Store, call: _Call) -> None:
     if not call.yes and not _confirmed(call, len(ids)):
         say("Nothing was changed.")
         return
+    chosen = {name: value for name, value in asdict(call.match).items() if value is not None}
+    note(store.record_audit, f"job.{call.action.verb}", [None], reason=call.reason, found=len(ids), **chosen)
     changed = 0
     with counting(f"{call.action.verb.capitalize()} jobs", len(ids)) as advance:
         for start in range(0, len(ids), _BATCH):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find, short, whole
-from mainspring.cli.jobs.document import job_document
 from mainspring.cli.jobs.look import how_far, state_of, when
 from mainspring.cli.options import AsJson, Before, Key, Limit, Queue, State, TaskName, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width, without_passwords
 from mainspring.cli.values import job_state
 from mainspring.clock import SystemClock
+from mainspring.documents.jobs import job_document
 from mainspring.model.job import Job
+from mainspring.store.open import keyring
 from mainspring.store.protocol import JobFilter
 
 _WIDE = 110
@@ -36,7 +37,8 @@ def list_jobs(  # noqa: PLR0913 - one parameter for each option
         jobs = store.page(match, before=start, limit=limit)
     more = jobs[-1] if len(jobs) == limit else None
     if as_json:
-        say_json({"jobs": [job_document(job) for job in jobs], "before": None if more is None else str(more.id)})
+        keys = keyring(url)
+        say_json({"jobs": [job_document(job, keys) for job in jobs], "before": None if more is None else str(more.id)})
     elif jobs:
         _show(jobs)
         if more is not None:

@@ -9,6 +9,7 @@ import typer
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
 from mainspring.cli.ids import find
+from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, JobId, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import value as read
@@ -27,6 +28,7 @@ def signal(job_id: JobId, name: Name, value: Value = None, url: Url = DEFAULT_UR
     encoded = encode_result(told, "the value of the signal")
     with existing(url) as store:
         job = find(store, job_id)
+        note(store.record_audit, "job.signal", teams_of([job]), name=name)
         (signal_id,) = Client(url).new_ids(1)
         store.signal(job.id, name, encoded, signal_id)
         state = store.get([job.id])[job.id].state

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mainspring.cli.limits.database import limits_at
+from mainspring.cli.apps import app_at
 from mainspring.cli.output import cell, listing, say, say_json, show, without_passwords
 from mainspring.cli.times import span
+from mainspring.documents.limits import limit_document
 from mainspring.model.limits import LimitStatus
 
 
 def list_limits(url: str, as_json: bool) -> None:
     """List the limits of the database at *url*."""
-    with limits_at(url) as limits:
-        found = limits.list()
+    with app_at(url) as app:
+        found = app.limits.list()
     if as_json:
-        say_json({"limits": [_document(one) for one in found]})
+        say_json({"limits": [limit_document(one) for one in found]})
     elif found:
         _show(found)
     else:
         say(f"No job in {without_passwords(url)} has come to a limit lately.")
-
-
-def _document(limit: LimitStatus) -> dict[str, object]:
-    return {
-        "key": limit.key,
-        "concurrency": limit.concurrency,
-        "interval_seconds": None if limit.interval is None else limit.interval.total_seconds(),
-        "burst": limit.burst,
-        "held": limit.held,
-        "waiting": limit.waiting,
-    }
 
 
 def _show(limits: Sequence[LimitStatus]) -> None:

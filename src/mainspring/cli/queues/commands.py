@@ -8,13 +8,14 @@ from mainspring.app import DEFAULT_URL
 from mainspring.cli.group import Group
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.pauses import check_options_follow
-from mainspring.cli.queues.control import pause, resume, set_queue
+from mainspring.cli.queues.control import give, pause, resume, set_queue
 from mainspring.cli.queues.list import list_queues
 
 queues = typer.Typer(cls=Group)
 queues.command()(pause)
 queues.command()(resume)
 queues.command("set")(set_queue)
+queues.command()(give)
 
 
 @queues.callback(invoke_without_command=True)

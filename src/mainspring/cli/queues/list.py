@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from rich.text import Text
 
+from mainspring.cli.apps import app_at
 from mainspring.cli.output import cell, listing, say, say_json, show, without_passwords
-from mainspring.cli.pauses import by_whom, how_long, pause_document
-from mainspring.cli.queues.database import queues_at
+from mainspring.cli.pauses import by_whom, how_long
 from mainspring.cli.times import span
+from mainspring.documents.queues import queue_document
 from mainspring.model.job import JobState
 from mainspring.model.queue import Queue
 
@@ -25,25 +25,14 @@ _SHOWN = {
 
 def list_queues(url: str, as_json: bool) -> None:
     """List the queues of the database at *url*."""
-    with queues_at(url) as queues:
-        found = queues.list()
+    with app_at(url) as app:
+        found = app.queues.list()
     if as_json:
         say_json({"queues": [queue_document(queue) for queue in found]})
     elif found:
         _show(found)
     else:
         say(f"No queue in {without_passwords(url)} has jobs, workers, ageing or a pause.")
-
-
-def queue_document(queue: Queue) -> dict[str, object]:
-    return {
-        "name": queue.name,
-        "paused": None if queue.pause is None else pause_document(queue.pause),
-        "jobs": {state: queue.jobs.get(state, 0) for state in JobState if not state.final},
-        "ageing_seconds": _seconds(queue.ageing),
-        "oldest_ready_seconds": _seconds(queue.oldest_ready),
-        "workers": queue.workers,
-    }
 
 
 def _show(queues: Sequence[Queue]) -> None:
@@ -66,13 +55,11 @@ def _show(queues: Sequence[Queue]) -> None:
     for queue in queues:
         if queue.pause is not None:
             say(f"{queue.name} is paused {how_long(queue.pause)}, {by_whom(queue.pause)}", "dim")
+        if queue.team is not None:
+            say(f"{queue.name} is of team {queue.team}", "dim")
         if queue.ageing is not None:
             say(f"{queue.name} has ageing on: a point of priority is worth {span(queue.ageing)} of waiting", "dim")
 
 
 def _warning(queue: Queue) -> Text:
     return cell("") if queue.workers or JobState.READY not in queue.jobs else cell("unserved", "bold red")
-
-
-def _seconds(length: timedelta | None) -> float | None:
-    return None if length is None else length.total_seconds()

@@ -16,3 +16,8 @@ Ageing = Annotated[
         help="How much waiting time a point of priority is worth, as in 10m; off for strict priority.",
     ),
 ]
+
+NOBODY = "-"
+TeamOrNobody = Annotated[
+    str, typer.Argument(metavar=f"TEAM|{NOBODY}", help=f"The name of the team; {NOBODY} makes the queue everybody's.")
+]

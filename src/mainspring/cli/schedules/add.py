@@ -7,18 +7,21 @@ from datetime import datetime, timedelta
 from typing import Annotated, cast
 
 import typer
+from msgspec.structs import replace
 
 from mainspring.cli.apps import app_or_sender
 from mainspring.cli.enqueue import Arguments, Kwargs, PriorityName, Queue, Task, check_no_options
+from mainspring.cli.note import note
 from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.output import say, say_json
-from mainspring.cli.schedules.document import schedule_document
 from mainspring.cli.schedules.look import standing
 from mainspring.cli.schedules.options import ScheduleId
 from mainspring.cli.values import arguments, instant, length, priority
 from mainspring.clock import SystemClock
+from mainspring.documents.schedules import schedule_document
 from mainspring.errors import InvalidValue
 from mainspring.model.schedule import Misfire, Origin, Overlap, Schedule
+from mainspring.model.team import DEFAULT_TEAM
 from mainspring.model.trigger import Trigger, after, at, cron, every
 from mainspring.schedules import ScheduleOptions
 
@@ -69,7 +72,7 @@ ExpectSuccess = Annotated[
     ),
 ]
 Notes = Annotated[str | None, typer.Option("--notes", metavar="TEXT", help="What people should know about it.")]
-Team = Annotated[str | None, typer.Option("--team", metavar="NAME", help="Whose it is.")]
+Team = Annotated[str | None, typer.Option("--team", metavar="NAME", help="Whose it and its jobs are.")]
 
 
 def add(  # noqa: PLR0913 - one parameter for each option
@@ -124,14 +127,18 @@ def add(  # noqa: PLR0913 - one parameter for each option
         "jitter": _length(jitter, "--jitter"),
         "expect_success_within": _length(expect_success_within, "--expect-success-within"),
         "notes": notes,
-        "team": team,
     }
     options = cast(ScheduleOptions, {name: value for name, value in given.items() if value is not None})
     with closing(app_or_sender(app, url)) as sender:
-        new = sender.schedules.new(schedule_id, task, trigger, **options)
+        schedules = (sender if team is None else sender.within(team)).schedules
+        new = schedules.new(schedule_id, task, trigger, **options)
         before = sender.client.store.get_schedules([new.id]).get(new.id)
-        sender.schedules.add_many([new])
-        schedule = sender.schedules.get(new.id)
+        owner = {new.id: new.definition.team or DEFAULT_TEAM}
+        note(sender.audit.record, "schedule.add", owner, task=new.definition.task, trigger=str(trigger))
+        schedules.add_many([new])
+        schedule = schedules.get(schedule_id)
+    if team is not None:
+        schedule = replace(schedule, id=new.id)  # what the other commands call it
     now = SystemClock().now()
     if as_json:
         say_json(schedule_document(schedule, now))

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
+from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.schedules import look
-from mainspring.cli.schedules.database import schedules_at
 from mainspring.cli.schedules.options import ScheduleId, Yes
 from mainspring.cli.values import instant
 from mainspring.clock import SystemClock
@@ -37,8 +38,10 @@ def backfill(
     start, end = instant(start_text, "--from"), instant(end_text, "--to")
     if end <= start:
         raise InvalidValue(f"expected --to to come after --from, got: {start_text} and {end_text}")
-    with schedules_at(url) as schedules:
-        trigger = schedules.get(schedule_id).definition.trigger
+    with app_at(url) as app:
+        schedules = app.schedules
+        schedule = schedules.get(schedule_id)
+        trigger = schedule.definition.trigger
         past = max(start - MICROSECOND, min(end - MICROSECOND, SystemClock().now()))
         # None where there are none to count, or too many; then backfill itself refuses, and says why.
         count = (
@@ -49,6 +52,8 @@ def backfill(
         if count and not yes and not confirmed(f"backfill {counted(count, 'tick')} of {schedule_id} {span}", as_json):
             say("Nothing was changed.")
             return
+        span_of = {"start": start.isoformat(), "end": end.isoformat()}
+        note(app.audit.record, "schedule.backfill", teams_of([schedule]), **span_of)
         jobs = schedules.backfill(schedule_id, start, end)
     if as_json:
         say_json({"schedule": schedule_id, "ticks": count, "jobs": [str(job.id) for job in jobs]})

@@ -8,15 +8,16 @@ from typing import TypeVar
 import typer
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
+from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.pauses import By, Reason
-from mainspring.cli.schedules.database import schedules_at
-from mainspring.cli.schedules.document import schedule_document
 from mainspring.cli.schedules.look import standing
 from mainspring.cli.schedules.options import ScheduleId, ScheduleIds, Yes
 from mainspring.clock import SystemClock
+from mainspring.documents.schedules import schedule_document
 from mainspring.errors import ScheduleNotFound
 from mainspring.model.schedule import Origin, Schedule
 from mainspring.model.text import counted
@@ -31,21 +32,23 @@ def pause(
     ids: ScheduleIds, reason: Reason = None, by: By = None, url: Url = DEFAULT_URL, as_json: AsJson = False
 ) -> None:
     """Hold schedules until they are resumed. The jobs that they have made go on."""
-    _move(ids, lambda schedules, one: schedules.pause(one, reason=reason, by=by), url, as_json)
+    _move("pause", ids, lambda schedules, one: schedules.pause(one, reason=reason, by=by), url, as_json)
 
 
 def resume(ids: ScheduleIds, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Let schedules go on with their next tick. Those that came in the meantime are skipped."""
-    _move(ids, Schedules.resume, url, as_json)
+    _move("resume", ids, Schedules.resume, url, as_json)
 
 
 def remove(ids: ScheduleIds, yes: Yes = False, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Remove schedules. Their jobs and their history stay."""
-    with schedules_at(url) as schedules:
+    with app_at(url) as app:
+        schedules = app.schedules
         found, missing = _each(ids, schedules.get)
         if found and not yes and not confirmed(f"remove {counted(len(found), 'schedule')}", as_json):
             say("Nothing was changed.")
             return
+        note(app.audit.record, "schedule.remove", teams_of(found))
         _, gone = _each((one.id for one in found), schedules.remove)
     missing |= gone
     removed = [one for one in found if one.id not in gone]
@@ -60,17 +63,20 @@ def remove(ids: ScheduleIds, yes: Yes = False, url: Url = DEFAULT_URL, as_json: 
 
 def trigger(schedule_id: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Enqueue the job of a schedule now, out of turn and even if it is paused; print the job's id and state."""
-    with schedules_at(url) as schedules:
-        job = schedules.trigger(schedule_id).refresh()
+    with app_at(url) as app:
+        note(app.audit.record, "schedule.trigger", teams_of([app.schedules.get(schedule_id)]))
+        job = app.schedules.trigger(schedule_id).refresh()
     if as_json:
         say_json({"id": str(job.id), "state": job.state, "task": job.task, "queue": job.queue})
     else:
         say(f"{job.id} {job.state}")
 
 
-def _move(ids: list[str], move: Callable[[Schedules, str], Schedule], url: str, as_json: bool) -> None:
-    with schedules_at(url) as schedules:
-        moved, missing = _each(ids, lambda one: move(schedules, one))
+def _move(verb: str, ids: list[str], move: Callable[[Schedules, str], Schedule], url: str, as_json: bool) -> None:
+    with app_at(url) as app:
+        found, _ = _each(ids, app.schedules.get)
+        note(app.audit.record, f"schedule.{verb}", teams_of(found))
+        moved, missing = _each(ids, lambda one: move(app.schedules, one))
     now = SystemClock().now()
     if as_json:
         say_json({"schedules": [schedule_document(one, now) for one in moved], "missing": list(missing)})

@@ -12,14 +12,14 @@ import typer
 from rich.table import Table
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.ids import short
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width
-from mainspring.cli.schedules.database import schedules_at
-from mainspring.cli.schedules.document import tick_document
 from mainspring.cli.schedules.look import WIDE, instant, short_instant, verdict_of, zone_of
 from mainspring.cli.schedules.options import ScheduleId
 from mainspring.cli.times import span
+from mainspring.documents.schedules import tick_document
 from mainspring.errors import InvalidValue, ScheduleNotFound, did_you_mean
 from mainspring.model.schedule import Schedule, spread
 from mainspring.model.text import shortened
@@ -51,12 +51,12 @@ def history(
 ) -> None:
     """List what became of a schedule's ticks, the latest first. That outlives the schedule."""
     wanted = None if verdict is None else _verdict(verdict)
-    with schedules_at(url) as schedules:
-        rows = islice(_rows(schedules, schedule_id), _MOST)
+    with app_at(url) as app:
+        rows = islice(_rows(app.schedules, schedule_id), _MOST)
         ticks = list(islice((row for row in rows if wanted in (None, row.verdict)), limit))
         schedule = None
         with suppress(ScheduleNotFound):  # it was removed
-            schedule = schedules.get(schedule_id)
+            schedule = app.schedules.get(schedule_id)
     if as_json:
         say_json({"schedule": schedule_id, "ticks": [tick_document(tick) for tick in ticks]})
     elif ticks:

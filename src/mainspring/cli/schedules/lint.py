@@ -37,7 +37,7 @@ def lint_schedules(app: AppName = None, url: AppUrl = None, as_json: AsJson = Fa
     """
     with closing(app_or_sender(app, url)) as sender, existing(sender.client.url) as store:
         schedules = sender.schedules.list()
-        known = {task.name for task in sender.tasks} if app else None
+        known = {*(task.name for task in sender.tasks), *sender.tasks.builtin} if app else None
         alive = [session for session in store.sessions() if session.alive]
     now, live = SystemClock().now(), {task for session in alive for task in session.tasks} if alive else None
     findings, load = lint(schedules, known, live, now), heat(schedules, now)

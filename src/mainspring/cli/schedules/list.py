@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width, without_passwords
-from mainspring.cli.schedules.database import schedules_at
-from mainspring.cli.schedules.document import schedule_document
 from mainspring.cli.schedules.look import (
     WIDE,
     distance,
@@ -20,6 +19,7 @@ from mainspring.cli.schedules.look import (
     zone_of,
 )
 from mainspring.clock import SystemClock
+from mainspring.documents.schedules import schedule_document
 from mainspring.model.schedule import Schedule
 
 _ROOM_FOR_TASKS = 100
@@ -28,8 +28,8 @@ _ROOM_FOR_TASKS = 100
 
 def list_schedules(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List all schedules, each with its next tick by the clocks it goes by."""
-    with schedules_at(url) as schedules:
-        found = schedules.list()
+    with app_at(url) as app:
+        found = app.schedules.list()
     now = SystemClock().now()
     if as_json:
         say_json({"schedules": [schedule_document(one, now) for one in found]})

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from mainspring.cli.output import cell
 from mainspring.cli.times import ago, until
-from mainspring.lint import is_overdue
+from mainspring.documents.schedules import schedule_state
 from mainspring.model.cron import zone
 from mainspring.model.firing import LATE
 from mainspring.model.payload import decode_call
 from mainspring.model.schedule import Schedule
+from mainspring.model.sealed import is_closed
 from mainspring.model.text import cut
 from mainspring.model.tick import Verdict
 from mainspring.model.trigger import At, Cron, Trigger
@@ -42,19 +43,8 @@ _VERDICTS = {
 }
 
 
-def state(schedule: Schedule, now: datetime) -> str:
-    """Return what *schedule* does at present, in words."""
-    if schedule.paused:
-        return "paused"
-    if is_overdue(schedule, now):
-        return "overdue"
-    if schedule.ended:
-        return "ended"
-    return "waits for its job" if schedule.awaits else "active"
-
-
 def state_of(schedule: Schedule, now: datetime) -> Text:
-    word = state(schedule, now)
+    word = schedule_state(schedule, now)
     return Text(word, _STATES[word])
 
 
@@ -62,11 +52,11 @@ def standing(schedule: Schedule, now: datetime) -> str:
     """Return in one line where *schedule* stands."""
     tick = schedule.tick_at
     if schedule.ended:
-        return f"{schedule.id} {state(schedule, now)}: no tick is left"
+        return f"{schedule.id} {schedule_state(schedule, now)}: no tick is left"
     if tick is None or schedule.paused:
-        return f"{schedule.id} {state(schedule, now)}"
+        return f"{schedule.id} {schedule_state(schedule, now)}"
     shown = instant(tick, zone_of(schedule.definition.trigger))
-    return f"{schedule.id} {state(schedule, now)}, next tick {shown} ({distance(tick, now)})"
+    return f"{schedule.id} {schedule_state(schedule, now)}, next tick {shown} ({distance(tick, now)})"
 
 
 def verdict_of(verdict: Verdict) -> Text:
@@ -105,6 +95,8 @@ def distance(tick: datetime, now: datetime) -> Text:
 
 
 def arguments(payload: str) -> str:
+    if is_closed(payload):
+        return "encrypted"
     call = decode_call(payload)
     by_name = [f"{name}={_json(value)}" for name, value in call.kwargs.items()]
     return cut(", ".join([*map(_json, call.args), *by_name]), _LONGEST_ARGUMENTS) or "none"

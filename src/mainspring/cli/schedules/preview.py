@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
-from mainspring.cli.schedules.database import schedules_at
 from mainspring.cli.schedules.look import distance, instant, zone_of
 from mainspring.cli.schedules.options import ScheduleId
 from mainspring.clock import SystemClock
+from mainspring.documents.schedules import preview_document
 from mainspring.model.preview import Preview
 from mainspring.model.schedule import Schedule
 
@@ -23,11 +24,11 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar=
 
 def preview(schedule_id: ScheduleId, limit: Limit = 20, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Show the next ticks of a schedule, by its clocks and in UTC, with a remark where the clocks change."""
-    with schedules_at(url) as schedules:
-        schedule = schedules.get(schedule_id)
-        ticks = [] if schedule.ended else schedules.preview(schedule_id, limit)
+    with app_at(url) as app:
+        schedule = app.schedules.get(schedule_id)
+        ticks = [] if schedule.ended else app.schedules.preview(schedule_id, limit)
     if as_json:
-        say_json({"schedule": schedule_id, "ticks": [_as_document(tick) for tick in ticks]})
+        say_json({"schedule": schedule_id, "ticks": [preview_document(tick) for tick in ticks]})
     elif ticks:
         _show(schedule, ticks, SystemClock().now())
         if schedule.paused:
@@ -50,7 +51,3 @@ def _show(schedule: Schedule, ticks: Sequence[Preview], now: datetime) -> None:
         remark = [cell(tick.remark or "", "yellow")] if remarks else []
         table.add_row(*local, cell(f"{tick.at:%Y-%m-%d %H:%M:%S}"), distance(tick.at, now), *remark)
     show(table)
-
-
-def _as_document(tick: Preview) -> dict[str, object]:
-    return {"at": tick.at.isoformat(), "local": tick.local.isoformat(), "remark": tick.remark}

@@ -9,25 +9,26 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, say, say_json, show
-from mainspring.cli.schedules.database import schedules_at
-from mainspring.cli.schedules.document import schedule_document, tick_document
 from mainspring.cli.schedules.history import tick_table
 from mainspring.cli.schedules.look import arguments, distance, instant, state_of, zone_of
 from mainspring.cli.schedules.options import ScheduleId
 from mainspring.cli.times import ago, local, span
 from mainspring.clock import SystemClock
+from mainspring.documents.schedules import schedule_document, tick_document
 from mainspring.model.schedule import Origin, Schedule, spread
+from mainspring.model.team import full_name, local_name
 
 _LAST_TICKS = 5
 
 
 def show_schedule(schedule_id: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Show one schedule: what it says, where it stands, and what became of its last ticks."""
-    with schedules_at(url) as schedules:
-        schedule = schedules.get(schedule_id)
-        ticks = schedules.history(schedule_id, limit=_LAST_TICKS)
+    with app_at(url) as app:
+        schedule = app.schedules.get(schedule_id)
+        ticks = app.schedules.history(schedule_id, limit=_LAST_TICKS)
     now = SystemClock().now()
     if as_json:
         say_json({**schedule_document(schedule, now), "ticks": [tick_document(tick) for tick in ticks]})
@@ -80,7 +81,7 @@ def _times(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
     if schedule.buffered_at is not None:
         yield "Buffered", f"the tick of {instant(schedule.buffered_at, where)} waits for an earlier job to end"
     if definition.jitter:
-        later = span(spread(schedule.id, definition.jitter))
+        later = span(spread(full_name(definition.team, local_name(schedule.id)), definition.jitter))
         yield "Jitter", f"{span(definition.jitter)}; it always fires {later} after its ticks"
     for name, bound in (("Start", definition.start), ("End", definition.end)):
         if bound is not None:

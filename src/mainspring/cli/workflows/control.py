@@ -11,10 +11,11 @@ import typer
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.database import existing
+from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
-from mainspring.cli.workflows.document import counts_document
 from mainspring.cli.workflows.find import WorkflowIds, find_workflow
+from mainspring.documents.workflows import counts_document
 from mainspring.errors import JobNotFound
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.picture import Counts
@@ -118,6 +119,7 @@ def _run(action: _Action, ids: Sequence[str], reason: str | None, url: str, as_j
         jobs, missing = _found(store, ids)
         before = _views(store, jobs)
         if jobs:
+            note(store.record_audit, f"workflow.{action.verb}", teams_of(jobs.values()), reason=reason)
             action.act(store, list(jobs), reason)
         after = _views(store, store.get(jobs) if jobs else {})
     if as_json:

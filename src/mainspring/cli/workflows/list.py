@@ -14,11 +14,12 @@ from mainspring.cli.ids import find, short, whole
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width, without_passwords
 from mainspring.cli.times import ago
-from mainspring.cli.workflows.document import workflow_document
 from mainspring.cli.workflows.look import standing_of
 from mainspring.clock import SystemClock
+from mainspring.documents.workflows import workflow_document
 from mainspring.model.job import Job, JobState
 from mainspring.model.picture import Counts
+from mainspring.store.open import keyring
 
 Limit = Annotated[
     int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many workflows to list.")
@@ -40,7 +41,8 @@ def list_workflows(limit: Limit = 20, before: Before = None, url: Url = DEFAULT_
         counts = store.member_counts([job.id for job in found])
     more = found[-1] if len(found) == limit else None
     if as_json:
-        documents = [workflow_document(job, counts[job.id]) for job in found]
+        keys = keyring(url)
+        documents = [workflow_document(job, keys, counts[job.id]) for job in found]
         say_json({"workflows": documents, "before": None if more is None else str(more.id)})
     elif found:
         _show(found, counts)

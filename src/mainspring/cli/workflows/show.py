@@ -16,14 +16,15 @@ from mainspring.cli.ids import short
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, say, say_json, show
 from mainspring.cli.times import ago, local, span
-from mainspring.cli.workflows.document import node_document, workflow_document
 from mainspring.cli.workflows.find import WorkflowId, find_workflow
 from mainspring.cli.workflows.look import line_of, standing_of
 from mainspring.clock import SystemClock
+from mainspring.documents.workflows import node_document, workflow_document
 from mainspring.errors import InvalidValue
 from mainspring.model.job import Job
 from mainspring.model.picture import Picture
 from mainspring.model.text import counted
+from mainspring.store.open import keyring
 from mainspring.store.workflows import draw
 
 AsMermaid = Annotated[bool, typer.Option("--mermaid", help="Print the picture only, as a flowchart for mermaid.")]
@@ -44,7 +45,7 @@ def show_workflow(
         picture = draw(store, job, now)
     if as_json:
         jobs = [node_document(node) for node in picture.nodes]
-        say_json({**workflow_document(job, picture.counts), "jobs": jobs, "left_out": picture.left_out})
+        say_json({**workflow_document(job, keyring(url), picture.counts), "jobs": jobs, "left_out": picture.left_out})
     elif as_mermaid:
         say(picture.mermaid())
     else:

@@ -1,0 +1,34 @@
+"""What commands change is on record before they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mainspring.model.audit import Entry
+from mainspring.model.job import Job
+from mainspring.model.schedule import Schedule
+from mainspring.model.team import DEFAULT_TEAM
+from mainspring.model.text import storable
+from mainspring.service import person
+
+Record = Callable[[Sequence[Entry]], None]
+
+
+def note(record: Record, action: str, targets: Iterable[str | None], **details: object) -> None:
+    """Put on record that the user of this process asks for *action*, an entry for each of the *targets*.
+
+    These may be a mapping to the names of the teams whose they are. What is None of the *details* is left out.
+    """
+    who, given = person(), {name: _told(value) for name, value in details.items() if value is not None}
+    teams = targets if isinstance(targets, Mapping) else {}
+    record([Entry(who, action, target, teams.get(target), given) for target in targets])
+
+
+def teams_of(found: Iterable[Job | Schedule]) -> dict[str, str]:
+    """Return the ids of jobs or schedules, each with the name of its team."""
+    return {str(one.id): (one.team if isinstance(one, Job) else one.definition.team) or DEFAULT_TEAM for one in found}
+
+
+def _told(value: object) -> object:
+    # What was typed may hold what no text can, and must not keep the rest from being recorded.
+    return storable(value) if isinstance(value, str) else value

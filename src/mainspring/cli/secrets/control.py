@@ -1,0 +1,50 @@
+"""`mainspring secrets set` and `remove`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from mainspring.app import DEFAULT_URL
+from mainspring.cli.apps import app_at
+from mainspring.cli.note import note
+from mainspring.cli.options import AsJson, Url
+from mainspring.cli.output import complain, say, say_json
+from mainspring.cli.secrets.options import Team
+from mainspring.model.redact import SHORTEST
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name by which jobs call it, as in secret://NAME.")]
+
+
+def set_secret(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Keep a secret, or another value for it. The value is asked for, or read from the standard input."""
+    value = _value(name)
+    with app_at(url, team=team) as app:
+        note(app.audit.record, "secret.set", [name])
+        app.secrets.set(name, value)
+    if as_json:
+        say_json({"set": name})
+    else:
+        say(f"secret://{name} is set; jobs get it within seconds")
+    if len(value) < SHORTEST:
+        complain(f"its value has fewer than {SHORTEST} characters, too few to be told from other text in logs")
+
+
+def remove(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Forget a secret. Jobs that name it fail until it is set again."""
+    with app_at(url, team=team) as app:
+        note(app.audit.record, "secret.remove", [name])
+        app.secrets.remove(name)
+    if as_json:
+        say_json({"removed": name})
+    else:
+        say(f"secret://{name} is removed")
+
+
+def _value(name: str) -> str:
+    """Return the value, which is no argument: those stand in the shell's history, and every user can list them."""
+    if sys.stdin.isatty():
+        return str(typer.prompt(f"Value of {name}", hide_input=True, confirmation_prompt=True, err=True))
+    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
