@@ -148,3 +148,9 @@ def assert_refused(done: Done, *words: str) -> None:
     assert "Traceback" not in done.stderr
     for word in words:
         assert word in done.stderr
+
+
+def address(program: Running) -> str:
+    """Return where *program* serves, once it does."""
+    (line, *_) = program.wait_for("serving the API on")
+    return line.split()[-1]

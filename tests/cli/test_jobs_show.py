@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from mainspring.cli.ids import short
+from mainspring.cli.jobs.logs import following
 from mainspring.model.failure import Failure
 from mainspring.model.job import NewJob
+from mainspring.model.journal import LogEntry, LogFilter, LogLine
 from mainspring.model.lifecycle import settle
 from mainspring.model.links import Edge, IfFailed
 from mainspring.model.outcome import Failed, Lost, Succeeded
 from mainspring.model.payload import encode_call
 from mainspring.model.retry import Retry
 from tests.cli.jobs import FAILED, Jobs, jobs_in
-from tests.cli.program import assert_refused, in_process, mainspring
+from tests.cli.program import assert_refused, in_process, mainspring, running
 from tests.support.factories import new_job
 
 
@@ -238,3 +242,88 @@ def test_a_job_that_has_logged_nothing_says_so(jobs: Jobs) -> None:
     job = jobs.add()
 
     assert in_process("jobs", "logs", str(job)).stdout == f"Job {job} has logged nothing.\n"
+
+
+def test_what_a_job_has_logged_is_narrowed_down(jobs: Jobs) -> None:
+    job = jobs.run()
+    jobs.store.record(
+        [
+            LogLine(job.id, job.fence, 1, "info", "one"),
+            LogLine(job.id, job.fence, 2, "error", "two", "shop.mail"),
+            LogLine(job.id, job.fence, 3, "error", "three"),
+        ],
+        [],
+    )
+
+    def printed(*options: str) -> list[str]:
+        return [
+            line.split("  ", 1)[1] for line in in_process("jobs", "logs", str(job.id), *options).stdout.splitlines()
+        ]
+
+    assert printed("--level", "warning") == ["error    shop.mail: two", "error    three"]
+    assert printed("--contains", "t", "--level", "ERROR") == ["error    shop.mail: two", "error    three"]
+    assert printed("--contains", "one") == ["info     one"]
+    assert in_process("jobs", "logs", str(job.id), "--contains", "o%").stdout.endswith(
+        "has logged nothing like that.\n"
+    )
+    assert_refused(in_process("jobs", "logs", str(job.id), "--level", "loud"), "expected level to be one of debug")
+
+
+def test_a_message_of_several_lines_can_not_pass_for_several_messages(jobs: Jobs) -> None:
+    job = jobs.run()
+    jobs.say(job, "x\n2026-01-01 00:00:00  error    forged")
+
+    first, second = in_process("jobs", "logs", str(job.id)).stdout.splitlines()
+    assert first.endswith("  info     x")
+    assert second == "    2026-01-01 00:00:00  error    forged"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_logs_are_followed_until_the_job_ends(jobs: Jobs, tmp_path: Path, options: tuple[str, ...]) -> None:
+    job = jobs.run()
+    jobs.say(job, "first")
+
+    with running("jobs", "logs", "-f", str(job.id), *options, folder=tmp_path) as follower:
+        follower.wait_for("first")
+        jobs.store.record(
+            [LogLine(job.id, job.fence, number, "info", f"line {number}") for number in range(2, 1_502)], []
+        )
+        follower.wait_for("line 1501")
+        jobs.store.record([LogLine(job.id, job.fence, 1_502, "info", "last")], [])
+        jobs.store.settle([settle(job, Succeeded("1"))])
+        assert follower.end() == 0
+        lines = follower.lines
+
+    assert len(lines) == 1_502
+    assert "last" in lines[-1]
+    if options:
+        assert [json.loads(line)["number"] for line in lines] == list(range(1, 1_503))
+
+
+def test_an_attempt_is_shown_with_its_worker_its_time_and_what_it_says_of_itself(jobs: Jobs) -> None:
+    job = jobs.end(Succeeded("1", details='{"exit_code":0,"signal":"none"}'))
+    assert jobs.store.close_session(jobs.session.id)
+
+    text = shown(job.id)
+    told = json.loads(in_process("jobs", "show", str(job.id), "--json").stdout)["attempts"][0]
+
+    assert "host:1234 exit code 0;\nsignal none" in text
+    assert (told["worker"], told["details"]) == ("host:1234", {"exit_code": 0, "signal": "none"})
+    assert told["duration_seconds"] >= 0
+
+
+def test_what_is_said_just_before_the_end_is_followed(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job ends between the look at its lines and whatever the follower does next."""
+    job, look = jobs.run(), jobs.store.logs
+
+    def look_and_end(*args: Any, **kwargs: Any) -> list[LogEntry]:
+        found = look(*args, **kwargs)
+        if not jobs.get(job.id).state.final:
+            jobs.say(job, "last")
+            jobs.store.settle([settle(job, Succeeded("1"))])
+        return found
+
+    monkeypatch.setattr(jobs.store, "logs", look_and_end)
+    followed = following(jobs.store, job.id, LogFilter(), lambda _: None)
+
+    assert [line.message for line in followed] == ["last"]

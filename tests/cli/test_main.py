@@ -39,7 +39,7 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
     named = re.findall(r"^│ (\w+) ", done.stdout, re.MULTILINE)
     assert done.returncode == 0
     assert named == [
-        *("up", "worker", "scheduler"),
+        *("up", "worker", "scheduler", "server"),
         *(
             "enqueue",
             "jobs",
@@ -50,10 +50,14 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
             "queues",
             "limits",
             "breakers",
+            "alerts",
+            "notifications",
+            "secrets",
             "tasks",
             "workers",
         ),
-        *("migrate", "doctor"),
+        *("teams", "tokens", "audit"),
+        *("retention", "prune", "migrate", "doctor"),
     ]
     assert max(map(len, done.stdout.splitlines())) <= 80
 

@@ -31,7 +31,7 @@ def test_queues_are_listed_with_what_waits_and_who_paused_them(url: str) -> None
     assert max(map(len, lines[:-1])) <= 80
     (mail,) = [queue for queue in told["queues"] if queue["name"] == "mail"]
     assert (mail["paused"]["by"], mail["paused"]["reason"]) == ("ada", "the server is down")
-    assert set(mail) == {"name", "paused", "jobs", "ageing_seconds", "oldest_ready_seconds", "workers"}
+    assert set(mail) == {"name", "paused", "jobs", "ageing_seconds", "oldest_ready_seconds", "workers", "team"}
 
 
 def test_an_empty_database_says_so(sqlite_url: str) -> None:

@@ -162,7 +162,7 @@ def test_the_list_fits_and_nothing_of_an_id_is_lost(columns: int, here: str, mon
 
 def test_programs_get_iso_instants(url: str) -> None:
     with past(url) as made:
-        made.schedules.add("s", "greet", every("90m", FAR), args=[1], kwargs={"a": None}, jitter="10s", team="ops")
+        made.schedules.add("s", "greet", every("90m", FAR), args=[1], kwargs={"a": None}, jitter="10s")
 
     (one,) = told("list", "--url", url)["schedules"]
 
@@ -174,7 +174,7 @@ def test_programs_get_iso_instants(url: str) -> None:
         "start": "2100-01-01T09:00:00Z",
     }
     assert (one["args"], one["kwargs"], one["jitter_seconds"]) == ([1], {"a": None}, 10)
-    assert (one["team"], one["origin"], one["overlap"], one["paused"]) == ("ops", "call", "allow", False)
+    assert (one["team"], one["origin"], one["overlap"], one["paused"]) == (None, "call", "allow", False)
 
 
 def test_an_empty_database_says_how_to_begin_and_a_missing_one_is_not_made(here: str, tmp_path: Path) -> None:
@@ -205,7 +205,6 @@ def test_one_schedule_is_shown_with_all_that_it_says(here: str) -> None:
             max_runs=5,
             expect_success_within="3h",
             notes="Ask Ada.",
-            team="ops",
         )
 
     facts = dict(line.split(maxsplit=1) for line in said("show", "s").splitlines() if line and "Next" not in line)
@@ -323,7 +322,7 @@ def test_everything_about_a_schedule_can_be_said(sqlite_url: str) -> None:
         *["Ada", "loud=true", "--kwargs", '{"n": 1}', "--cron", "@daily", "--queue", "mail", "--priority", "high"],
         *["--overlap", "skip", "--misfire", "catch_up", "--grace", "1h", "--jitter", "10s", "--max-runs", "3"],
         *["--start", "2100-01-01T09:00Z", "--end", "2100-01-02T09:00Z", "--expect-success-within", "2h"],
-        *["--notes", "Ask Ada.", "--team", "ops"],
+        *["--notes", "Ask Ada."],
     )
 
     call = decode_call(definition.payload)
@@ -343,8 +342,18 @@ def test_everything_about_a_schedule_can_be_said(sqlite_url: str) -> None:
         max_runs=3,
         expect_success_within=timedelta(hours=2),
         notes="Ask Ada.",
-        team="ops",
     )
+
+
+def test_a_schedule_of_a_team_is_called_by_the_team_and_its_id(here: str) -> None:
+    document = told("add", "s", "greet", "--every", "1h", "--team", "ops")
+
+    assert (document["id"], document["team"]) == ("@ops/s", "ops")
+    assert ids_at(here) == ["@ops/s"]
+    assert "Team" in said("show", "@ops/s")
+    assert_refused(run("add", "@ops/s", "greet", "--every", "1h"), "does not begin with @")
+    assert said("trigger", "@ops/s").endswith(" scheduled\n")  # until it is given its turn
+    assert said("remove", "@ops/s", "--yes") == "@ops/s removed\n"
 
 
 def test_an_apps_task_says_what_the_jobs_are_like(sqlite_url: str, folder: Path) -> None:

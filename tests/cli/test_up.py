@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.program import eventually, mainspring, running
+import httpx
+
+from tests.cli.program import address, eventually, mainspring, running
 from tests.cli.projects import jobs_at, write
 
 
@@ -16,7 +18,7 @@ def test_up_runs_an_app_in_one_process(folder: Path) -> None:
     url = f"sqlite:///{folder}/mainspring.db"
     mainspring("enqueue", "who", folder=folder)
 
-    with running("up", "--app", "tasks:app", folder=folder) as up:
+    with running("up", "--app", "tasks:app", "--port", "0", folder=folder) as up:
         eventually(lambda: jobs_at(url)[0].state.final)
         up.signal(signal.SIGINT)
         assert up.end() == 0
@@ -32,7 +34,7 @@ def test_up_without_an_app_shows_one_that_works(folder: Path) -> None:
     assert "`mainspring up --app tasks:app`" in done.stderr
     (folder / "tasks.py").write_text(done.stdout)
     assert mainspring("enqueue", "greet", "Ada", "--app", "tasks:app", folder=folder).returncode == 0
-    with running("up", "--app", "tasks:app", folder=folder) as up:
+    with running("up", "--app", "tasks:app", "--port", "0", folder=folder) as up:
         up.wait_for("1 task: greet")
         eventually(lambda: jobs_at(f"sqlite:///{folder}/mainspring.db")[0].result == '"Hello, Ada!"')
 
@@ -43,3 +45,16 @@ def test_the_example_is_well_formed(folder: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", "tasks.py"], capture_output=True)
 
     assert done.returncode == 0
+
+
+def test_up_serves_the_api_beside_the_worker(folder: Path) -> None:
+    write(folder / "tasks.py")
+
+    with running("up", "--app", "tasks:app", "--port", "0", folder=folder) as up:
+        url = address(up)
+        job = httpx.post(f"{url}/api/v1/jobs", json={"task": "who"}).json()["id"]
+        told = httpx.get(f"{url}/api/v1/jobs/{job}", params={"wait": 60}, timeout=70).json()
+        up.signal(signal.SIGTERM)
+        assert up.end() == 0
+
+    assert (told["state"], told["result"]) == ("succeeded", up.pid)

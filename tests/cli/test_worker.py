@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import signal
+import socket
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -221,9 +224,41 @@ def test_an_app_that_logs_in_its_own_way_keeps_it(sqlite_url: str, folder: Path)
         worker.wait_for("my own app mine")
 
 
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_a_worker_without_an_app_runs_the_commands_that_it_allows(
+    way: str, sqlite_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enqueue(sqlite_url, "mainspring.command", '["echo", "hello; rm"]')
+    enqueue(sqlite_url, "mainspring.command", '["cat", "/etc/passwd"]')
+    options = ["--allow-command", "echo", "--allow-command", "true"] if way == "option" else []
+    if not options:
+        monkeypatch.setenv("MAINSPRING_ALLOW_COMMANDS", "echo true")
+
+    with running("worker", *options, "--url", sqlite_url, folder=folder) as worker:
+        eventually(lambda: all(job.state.final for job in jobs_at(sqlite_url)))
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+    echoed, refused = jobs_at(sqlite_url)
+    assert echoed.result == '{"exit_code":0,"output":"hello; rm\\n","truncated":false}'
+    assert refused.failure is not None
+    assert "--allow-command" in refused.failure.message
+    assert "commands echo, true" in worker.output
+
+
+def test_processes_of_a_worker_allow_what_it_was_told(sqlite_url: str, folder: Path) -> None:
+    enqueue(sqlite_url, "mainspring.command", '["echo", "hello"]')
+
+    with running("worker", "-p", "2", "--allow-command", "echo", "--url", sqlite_url, folder=folder) as worker:
+        eventually(lambda: jobs_at(sqlite_url)[0].state is JobState.SUCCEEDED)
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--allow-command", "/nowhere"], ["by its name or by the path of the folder", "'/nowhere'"]),
         ([], ["needs an app", "--app module:name", "MAINSPRING_APP"]),
         (["--app", "tasks", "--concurrency", "0"], ["concurrency", "1 to 10,000", "0"]),
         (["--app", "tasks", "--concurrency", "many"], ["--concurrency", "integer"]),
@@ -259,7 +294,9 @@ def test_a_bad_value_in_the_environment_is_refused_and_its_variable_named(monkey
     assert_refused(in_process("worker", "--app", "tasks"), "MAINSPRING_CONCURRENCY")
 
 
-@pytest.mark.parametrize("command", [["worker", "--app", "tasks"], ["up", "--app", "tasks"], ["scheduler"]])
+@pytest.mark.parametrize(
+    "command", [["worker", "--app", "tasks"], ["up", "--app", "tasks", "--port", "0"], ["scheduler"]]
+)
 def test_the_retention_can_come_from_the_environment(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAINSPRING_RETENTION", "never")
 
@@ -293,3 +330,60 @@ def test_a_database_that_can_not_be_reached_is_named_in_one_sentence(tmp_path: P
 
     assert_refused(done, "is it running there?", str(tmp_path))
     assert "hunter2" not in done.stderr
+
+
+def metrics_at(port: int) -> str:
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
+        told: str = reply.read().decode()
+        return told
+    return ""
+
+
+def test_metrics_are_served_on_the_port_that_is_given(sqlite_url: str, folder: Path) -> None:
+    options = ("--app", "tasks:app", "--url", sqlite_url, "--metrics-port", "0")
+    assert_refused(in_process("worker", *options), "expected --metrics-port to be from 1 to 65535")
+    port = free_port()
+
+    with running("worker", *options[:-1], str(port), folder=folder) as worker:
+        worker.wait_for(f"serving metrics at http://127.0.0.1:{port}/metrics")
+        eventually(lambda: 'mainspring_workers{state="alive"} 1.0' in metrics_at(port))
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+
+def test_each_of_several_processes_serves_metrics_on_a_port_of_its_own(sqlite_url: str, folder: Path) -> None:
+    port = free_port()
+    options = ("--app", "tasks:app", "--url", sqlite_url, "--metrics-port", str(port), "--processes", "2")
+
+    with running("worker", *options, folder=folder) as worker:
+        eventually(lambda: all("mainspring_database_up 1.0" in metrics_at(one) for one in (port, port + 1)))
+        worker.signal(signal.SIGTERM)
+        assert worker.end() == 0
+
+
+def test_a_port_that_is_taken_keeps_nobody_from_working(sqlite_url: str, folder: Path) -> None:
+    enqueue(sqlite_url, "greet", "Ada")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = ("--app", "tasks:app", "--url", sqlite_url, "--metrics-port", str(port))
+
+        with running("worker", *options, folder=folder) as worker:
+            worker.wait_for(f"can't serve metrics on port {port}")
+            eventually(lambda: jobs_at(sqlite_url)[0].state is JobState.SUCCEEDED)
+            worker.signal(signal.SIGTERM)
+            assert worker.end() == 0
+
+
+def test_metrics_for_other_hosts_need_a_token(sqlite_url: str) -> None:
+    options = ("--app", "tasks:app", "--url", sqlite_url, "--metrics-port", "9400", "--metrics-host", "0.0.0.0")
+
+    assert_refused(mainspring("worker", *options), "expected metrics to be served to this host only")
+
+
+def free_port() -> int:
+    """Return a port that is free, and so is the next."""
+    while True:
+        with suppress(OSError), socket.create_server(("127.0.0.1", 0)) as first:
+            port: int = first.getsockname()[1]
+            with socket.create_server(("127.0.0.1", port + 1)):
+                return port

@@ -281,7 +281,7 @@ def test_every_day_of_history_has_the_index_of_dead_letters_once(postgres_url: s
     found = execute(
         postgres_url,
         "SELECT tablename, count(*) FROM pg_indexes WHERE schemaname = 'mainspring'"
-        " AND tablename ~ '^jobs_done_' AND indexdef LIKE '%(fingerprint, id) INCLUDE (finished_at, queue, task)"
+        " AND tablename ~ '^jobs_done_' AND indexdef LIKE '%(fingerprint, id) INCLUDE (finished_at, queue, task, team)"
         " WHERE (state = ''failed''::text)' GROUP BY tablename",
     )
 

@@ -20,6 +20,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 def test_a_schedule_is_kept_as_it_was_given(store: SqlStore, clock: SettableClock) -> None:
     now = clock.now()
     given = new_schedule(
+        "@post/s",
         trigger=cron("0 9 * * mon-fri", tz="Europe/Berlin"),
         queue="mail",
         priority=20,
@@ -38,7 +39,7 @@ def test_a_schedule_is_kept_as_it_was_given(store: SqlStore, clock: SettableCloc
 
     store.put_schedules([given])
 
-    kept = store.get_schedules(["s"])["s"]
+    kept = store.get_schedules(["@post/s"])["@post/s"]
     assert (kept.id, kept.definition, kept.origin) == (given.id, given.definition, Origin.CODE)
     assert (kept.paused, kept.runs, kept.awaits, kept.overdue) == (False, 0, False, False)
     assert kept.tick_at == given.definition.next_tick(now)

@@ -128,3 +128,49 @@ def test_opening_a_session_twice_is_opening_it_once(store: SqlStore) -> None:
     store.open_session(NewSession(id=session, name=found.name, lease=found.lease))
 
     assert store.sessions() == [found]
+
+
+def test_an_attempt_tells_its_worker_by_name_for_as_long_as_it_is_kept(store: SqlStore, clock: SettableClock) -> None:
+    session = opened_session(store, "host:42")
+    running, done, again = (claimed_job(store, session) for _ in range(3))
+    store.settle([settle(done, Succeeded("1")), settle(again, Returned())])
+    clock.advance("3s")
+
+    def names() -> list[str | None]:
+        return [attempt.worker for job in (running, done) for attempt in store.attempts(job.id)]
+
+    assert names() == ["host:42", "host:42"]
+    store.settle([settle(running, Succeeded("1"))])
+    assert store.attempts(running.id)[0].duration == timedelta(seconds=3)
+    assert store.close_session(session)
+    assert names() == ["host:42", "host:42"]
+    store.prune(timedelta(days=1))
+    assert names() == ["host:42", "host:42"]
+
+
+def test_the_name_of_a_worker_that_died_stays_too(store: SqlStore, clock: SettableClock) -> None:
+    session = opened_session(store, "host:42", timedelta(seconds=5))
+    job = claimed_job(store, session)
+    clock.advance("5s")
+
+    assert store.reap() == 1
+
+    assert store.sessions() == []
+    assert [(attempt.outcome, attempt.worker) for attempt in store.attempts(job.id)] == [("lost", "host:42")]
+
+
+def test_the_names_of_workers_stay_a_year_whatever_age_is_asked_for(store: SqlStore, clock: SettableClock) -> None:
+    """Some attempts outlive it, as those of a long workflow do."""
+    sessions = [opened_session(store, "host:42") for _ in range(3)]
+
+    assert store.close_session(sessions[0])
+    clock.advance("399d")
+    store.prune(timedelta(days=1))
+    clock.advance("2d")
+    store.prune(timedelta(days=500))
+    assert store.close_session(sessions[1])
+    assert store._db.run("prune_sessions", age=timedelta(days=400), limit=10) == [(1,)]
+
+    assert store.close_session(sessions[2])
+    store.prune(timedelta(days=1))
+    assert store._db.run("prune_sessions", age=timedelta(seconds=-1), limit=10) == [(2,)]

@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from mainspring.errors import StoreUnavailable
+from mainspring.model.audit import Entry
 from mainspring.model.breaker import Breaker
 from mainspring.model.failure import Failure
 from mainspring.model.job import IfTaken, Job, JobState
@@ -23,6 +24,8 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.limits import Limit, want_of
 from mainspring.model.outcome import Failed, Lost, Returned, Succeeded
 from mainspring.model.retry import Retry
+from mainspring.model.token import NewToken, Role
+from mainspring.model.trigger import every
 from mainspring.store import open_store
 from mainspring.store.database import Row, Runner
 from mainspring.store.postgres import wake
@@ -40,8 +43,10 @@ from tests.support.factories import (
     stored,
     work_off,
 )
+from tests.support.notices import events, notifications, telling
 from tests.support.postgres import PostgresServer, database, url_in
 from tests.support.proxy import FaultyProxy, TransactionPooler
+from tests.support.schedules import fire, new_schedule
 from tests.support.waiting import at_work, until
 
 
@@ -795,3 +800,60 @@ def test_a_replay_whose_reply_is_lost_counts_a_member_once(
     assert remote.replay([bad.id]) == {bad.id: JobState.READY}
 
     assert stored(local, new.job.id).pending == 2
+
+
+def test_an_audit_entry_whose_reply_is_lost_is_written_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore
+) -> None:
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    remote.record_audit([Entry("ada", "job.cancel", "1"), Entry("ada", "job.cancel", "2")])
+
+    assert [entry.target for entry in local.audit()] == ["2", "1"]
+    assert local.verify_audit().whole
+
+
+def test_a_token_whose_reply_is_lost_is_made_once(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    new = NewToken(id="a" * 12, digest="0" * 64, name="ci", grants={"acme": Role.VIEWER}, created_by="ada")
+    proxy.lose_reply_to(b"INSERT INTO mainspring.tokens")
+
+    made = remote.create_token(new)
+
+    assert local.tokens() == [made]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Succeeded("1"), Failed(Failure(type="E", message="e")), Failed(Failure(type="E", message="e"), retryable=False)],
+    ids=["success", "retry", "failure"],
+)
+def test_a_settle_whose_reply_is_lost_tells_people_once(
+    proxy: FaultyProxy, remote: SqlStore, local: SqlStore, outcome: Succeeded | Failed
+) -> None:
+    job = claimed_job(remote, notify=telling())
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.settle([settle(job, outcome, Retry(max_attempts=2))]) == {job.id}
+
+    assert len(notifications(local)) == 1
+
+
+def test_a_settle_that_never_arrived_tells_people_once(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    job = claimed_job(remote, notify=telling())
+    proxy.lose_reply_to(b"INSERT INTO mainspring.jobs_done")  # and so the transaction is rolled back
+
+    assert remote.settle([settle(job, Succeeded("1"))]) == {job.id}
+
+    assert events(local) == ["success"]
+
+
+def test_an_alarm_whose_reply_is_lost_tells_people_once(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    late = new_schedule(notify=telling(), expect_success_within=timedelta(microseconds=1), trigger=every("1s"))
+    local.put_schedules([late])
+    until(lambda: fire(local).schedules)
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    remote.find_overdue()
+    remote.find_overdue()
+
+    assert events(local) == ["late"]

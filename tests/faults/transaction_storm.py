@@ -50,7 +50,7 @@ def storm(url: str, *, jobs: int, kills: int, workers: int) -> Account:
     processes = Workers(workers, [*command, "--concurrency=4", "--log-level=error"], {"STORM_URL": url})
     with processes.running():
         for part in range(kills):
-            until(lambda: _at_work(app, processes.alive[0].pid) and not _on_trial(url))
+            until(lambda: at_work(app, processes.alive[0].pid) and not on_trial(url))
             for number in range(part, jobs, kills):
                 app.enqueue("leave_a_row", args=[number])
             time.sleep(random.uniform(0, LONGEST))
@@ -61,12 +61,12 @@ def storm(url: str, *, jobs: int, kills: int, workers: int) -> Account:
     return _account(url, jobs, processes.kills)
 
 
-def _at_work(app: Mainspring, pid: int) -> bool:
+def at_work(app: Mainspring, pid: int) -> bool:
     """Return whether the process has come so far that to kill it can do harm."""
     return any(session.name.endswith(f":{pid}") for session in app.client.store.sessions())
 
 
-def _on_trial(url: str) -> bool:
+def on_trial(url: str) -> bool:
     """Return whether a job that was lost twice waits or runs, which a third loss would set aside.
 
     That is another guarantee; here each job is to come to its end. One that was lost before counts its next loss in

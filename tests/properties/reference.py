@@ -41,6 +41,7 @@ class ReferenceStore:
         self.jobs: dict[UUID, Job] = {}
         self.ranks: dict[UUID, int] = {}
         self.past: dict[UUID, list[Attempt]] = {}
+        self.names: dict[UUID, str] = {}
         self.leases: dict[UUID, tuple[NewSession, datetime]] = {}
         self.lines: dict[UUID, dict[tuple[int, int], LogEntry]] = {}
         self.edges: dict[tuple[UUID, UUID], IfFailed] = {}
@@ -106,6 +107,7 @@ class ReferenceStore:
 
     def open_session(self, session: NewSession) -> None:
         self.leases[session.id] = (session, self._clock.now() + session.lease)
+        self.names[session.id] = session.name
 
     def beat(self, session: UUID, holding: Mapping[UUID, int]) -> tuple[bool, dict[UUID, Wish]]:
         if not self._alive(session):
@@ -188,15 +190,19 @@ class ReferenceStore:
         return total
 
     def prune(self, age: timedelta) -> int:
-        cut = (self._clock.now() - age).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        now = self._clock.now()
+        cut = (now - age).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         for past in self.past.values():
             past[:] = [attempt for attempt in past if attempt.finished_at is None or attempt.finished_at >= cut]
         for lines in self.lines.values():
             for place in [place for place, line in lines.items() if line.at < cut]:
                 del lines[place]
-        gone = [job.id for job in self.jobs.values() if job.finished_at and job.finished_at < cut]
+        edge = cut if age >= timedelta(days=1) else now - age  # whole days go by the day, less to the moment
+        gone = [job.id for job in self.jobs.values() if job.finished_at and job.finished_at < edge]
         for job_id in gone:
             del self.jobs[job_id]
+            self.past[job_id].clear()
+            self.lines[job_id].clear()
         self._prune_edges(age)
         return len(gone)
 
@@ -230,7 +236,7 @@ class ReferenceStore:
                     self._put(job, awaited=True)
                 elif edge.parent not in together and (job is None or job.state is not JobState.SUCCEEDED):
                     if job is None or edge.if_failed is IfFailed.CANCEL:
-                        broken[child] = edge.parent, None if job is None else job.state
+                        broken.setdefault(child, (edge.parent, None if job is None else job.state))
                     if job is None or edge.if_failed is not IfFailed.WAIT:
                         continue
                 elif edge.parent not in together:
@@ -380,7 +386,8 @@ class ReferenceStore:
         else:
             ended, outcome = job.finished_at, job.outcome  # type: ignore[assignment]
             error = job.error if outcome in ("failed", "timed_out", "lost") else None
-        return Attempt(job.id, job.fence, job.attempt, job.session, job.started_at, ended, outcome, error)
+        worker = self.names[job.session]
+        return Attempt(job.id, job.fence, job.attempt, job.session, job.started_at, ended, outcome, error, None, worker)
 
     def _put(self, job: Job, **changes: object) -> None:
         self.jobs[job.id] = msgspec.structs.replace(job, **changes)

@@ -87,8 +87,9 @@ class Agreement(RuleBasedStateMachine):
         with psycopg.connect(postgres_url, autocommit=True) as server:
             server.execute(
                 "TRUNCATE mainspring.jobs, mainspring.jobs_done, mainspring.attempts, mainspring.logs, "
-                "mainspring.sessions, mainspring.edges, mainspring.follow_ups"
+                "mainspring.sessions, mainspring.sessions_done, mainspring.edges, mainspring.follow_ups"
             )
+            server.execute("UPDATE mainspring.retention SET reached = NULL")  # this history begins when the last one did
         sqlite_url = f"sqlite:///{Path(self.folder.name) / 'mainspring.db'}?synchronous=normal"
         self.stores = [open_store(found, clock=self.clock) for found in (sqlite_url, postgres_url)]
         self.reference = ReferenceStore(self.clock)
@@ -235,9 +236,8 @@ class Agreement(RuleBasedStateMachine):
     def reap(self) -> None:
         self.all_say(lambda store: store.reap(), self.reference.reap())
 
-    @rule(days=st.sampled_from([0, 2]))
-    def prune(self, days: int) -> None:
-        age = timedelta(days=days)
+    @rule(age=st.sampled_from([timedelta(0), timedelta(hours=1), timedelta(days=2)]))
+    def prune(self, age: timedelta) -> None:
         self.all_say(lambda store: store.prune(age), self.reference.prune(age))
 
     @invariant()

@@ -80,7 +80,7 @@ def test_what_was_removed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
             prune()
 
     assert store.ages == [timedelta(days=3)] * 3
-    assert caplog.messages == [f"pruned {jobs} that finished more than 3 d ago" for jobs in ("7 jobs", "1 job")]
+    assert caplog.messages == [f"pruned {jobs} that finished long enough ago" for jobs in ("7 jobs", "1 job")]
 
 
 def test_nodes_that_start_together_prune_at_moments_of_their_own() -> None:

@@ -39,6 +39,16 @@ def table(url: str, name: str) -> str:
     return f"mainspring_{name}" if url.startswith("sqlite") else f"mainspring.{name}"
 
 
+def dump(url: str) -> str:
+    """Return all that is in our tables, as text."""
+    if url.startswith("sqlite"):
+        tables = execute(url, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    else:
+        tables = execute(url, "SELECT 'mainspring.' || tablename FROM pg_tables WHERE schemaname = 'mainspring'")
+    assert len(tables) > 10
+    return "\n".join(f"{name}: {row!r}" for (name,) in tables for row in execute(url, f"SELECT * FROM {name}"))
+
+
 def make_newer(url: str) -> None:
     """Leave the prepared database at *url* as a later version of the program would."""
     now = "0" if url.startswith("sqlite") else "now()"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextvars
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -277,3 +279,39 @@ def write_in_a_step(ctx: Context) -> int:
     if ctx.fence == 1:
         raise Unlucky("once")
     return found
+
+
+def say_of_itself(ctx: Context, then: str) -> None:
+    ctx.details["rows"] = 7
+    if then == "fail":
+        raise Unlucky("after all")
+
+
+def mutter(text: str) -> None:
+    logging.getLogger("shop.mail").info("said %s", text)
+    logging.getLogger("shop.mail").warning("warned of %s", text)
+    logging.getLogger("shop.mail").debug("thought %s", text)
+
+
+def mutter_and_say(ctx: Context) -> None:
+    ctx.log("by the context")
+    logging.getLogger("shop").error("by logging")
+
+
+def mutter_when_over() -> None:
+    """Leave a thread behind that speaks when the next attempt is under way."""
+
+    def speak() -> None:
+        _next_begun.wait()
+        logging.getLogger("shop").error("too late")
+        _late_said.set()
+
+    threading.Thread(target=contextvars.copy_context().run, args=(speak,), daemon=True).start()
+
+
+def wait_for_the_late() -> None:
+    _next_begun.set()
+    _late_said.wait()
+
+
+_next_begun, _late_said = threading.Event(), threading.Event()

@@ -147,7 +147,7 @@ def test_lines_that_are_said_at_the_same_time_have_numbers_of_their_own(ctx: Con
 
     def talk() -> None:
         for _ in range(1_000):
-            ctx.log._keep(logging.INFO, "x")
+            ctx.log.keep(logging.INFO, "x")
 
     threads = [threading.Thread(target=talk) for _ in range(8)]
     for thread in threads:

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 
 import pytest
 
-from mainspring import Context, JobState, Mainspring, Retry, Snooze
+from mainspring import Context, JobState, Mainspring, Retry, RetryAfter, Snooze
 from mainspring.errors import CancelRequested, InvalidValue, JobFailed, LeaseLost, TimeExpired, WorkerStopped
 from mainspring.job_handle import JobHandle
 from mainspring.model.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
@@ -260,6 +260,19 @@ def test_a_failure_of_which_nobody_can_say_whether_it_is_worth_another_try_is_re
     with app.worker(concurrency=1):
         for job in jobs:
             assert "do not ask" in failed(job)
+
+
+def test_a_handler_that_knows_when_to_try_again_is_tried_again_whatever_its_policy_covers() -> None:
+    task = Task(name="work", handler=print, retry=Retry(on=(KeyError,)))
+
+    outcome = execution.ending(task, RetryAfter("90s", "the server is busy"), None)
+
+    assert isinstance(outcome, Failed)
+    assert (outcome.retryable, outcome.after, outcome.failure.message) == (
+        True,
+        timedelta(seconds=90),
+        "the server is busy",
+    )
 
 
 def test_what_can_not_even_be_told_is_recorded_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Returned
 from mainspring.model.task import Task
 from mainspring.store.sql import SqlStore
+from mainspring.tally import Tally
 from mainspring.testing import SettableClock
 from mainspring.worker.heartbeat import Heartbeat
 from mainspring.worker.held import Held
@@ -33,7 +34,9 @@ class Rig:
         self.store, self.clock = store, clock
         self.session = WorkerSession(store, clock, new_id, LEASE)
         self.gone: list[StoreGone] = []
-        self.heartbeat = Heartbeat(store, self.session, clock, renewed=lambda: None, gone=self.gone.append)
+        self.heartbeat = Heartbeat(
+            store, self.session, clock, renewed=lambda: None, gone=self.gone.append, tally=Tally()
+        )
         self.watch = Watch(clock, self.session, abandon=lambda held: None)
         self.session.open()
 

@@ -23,7 +23,7 @@ from mainspring.model.task import Task
 from mainspring.store import open_store
 from mainspring.testing import SettableClock
 from mainspring.worker.executors import process, processes
-from mainspring.worker.executors.messages import TimeLeft, frame
+from mainspring.worker.executors.messages import Setup, TimeLeft, frame
 from mainspring.worker.executors.process import Process
 from mainspring.worker.executors.processes import ProcessExecutor
 from mainspring.worker.held import Held
@@ -61,7 +61,7 @@ def host() -> Host:
 @pytest.fixture
 def executor(host: Host, clock: SettableClock, sqlite_url: str) -> Iterator[ProcessExecutor]:
     """An executor with two slots."""
-    made = ProcessExecutor(2, host, clock, sqlite_url)
+    made = ProcessExecutor(2, host, clock, Setup(sqlite_url, None))
     yield made
     for child in list(made._processes):
         made._switchboard.tell(child.kill)  # nobody else will, while the clock stands still

@@ -18,6 +18,7 @@ from mainspring.model.outcome import Succeeded
 from mainspring.model.task import Task
 from mainspring.store import Store
 from mainspring.store.sql import SqlStore
+from mainspring.tally import Tally
 from mainspring.worker.held import Held, Holding
 from mainspring.worker.settle import BATCH, Settler
 from tests.support.factories import new_jobs, opened_session
@@ -58,7 +59,7 @@ def holding() -> Holding:
 
 @pytest.fixture
 def settler(gate: Gate, holding: Holding) -> Settler:
-    made = Settler(cast("Store", gate), holding, SystemClock())
+    made = Settler(cast("Store", gate), holding, SystemClock(), Tally())
     made.loop.start()
     return made
 

@@ -180,10 +180,10 @@ def test_what_was_claimed_goes_back_when_the_results_that_it_needs_can_not_be_re
     failures = [StoreUnavailable("away for a moment")]
     results = SqlStore.results
 
-    def flaky(self: SqlStore, ids: Any) -> Any:
+    def flaky(self: SqlStore, ids: Any, *keys: Any) -> Any:
         if ids and failures:
             raise failures.pop()
-        return results(self, ids)
+        return results(self, ids, *keys)
 
     monkeypatch.setattr(SqlStore, "results", flaky)
 

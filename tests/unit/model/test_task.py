@@ -347,3 +347,15 @@ def test_a_task_that_is_not_known_takes_any_arguments() -> None:
 
     assert registry.known("pay").handler is pay
     assert registry.known("other").patched(encode_call([1], {}), {"x": 2}) == encode_call([1], {"x": 2})
+
+
+def test_a_job_may_say_how_often_it_is_tried_where_its_task_lets_it() -> None:
+    def work(max_attempts: int = 4) -> None: ...
+
+    task = Task(name="work", handler=work, attempts="max_attempts", retry=Retry(base="3s"))
+
+    assert task.retry_of(task.encode(max_attempts=2)) == Retry(max_attempts=2, base="3s")
+    assert task.retry_of(task.encode(7)).max_attempts == 7
+    assert task.retry_of(task.encode()).max_attempts == 4
+    assert task.retry_of('{"args":["often"],"kwargs":{}}') == task.retry
+    assert Task(name="other", handler=work).retry_of(task.encode(max_attempts=2)) == Retry()

@@ -1,0 +1,81 @@
+"""Creates that come together share their transactions, and not their mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mainspring import Mainspring
+from mainspring.api.callers import Caller
+from mainspring.api.creates import Created, Creates, Wanted
+from mainspring.api.policy import needs
+from mainspring.api.recorder import Recorder
+from mainspring.errors import InvalidValue, StoreUnavailable
+from mainspring.model.token import Role
+from mainspring.store.sql import SqlStore
+
+
+def caller(app: Mainspring, team: str) -> Caller:
+    policy = needs(Role.SUBMITTER, records="job.enqueue")
+    return Caller(app.within(team), app, team, Role.ADMIN, None, "somebody", None, policy, Recorder(app), named=True)
+
+
+def wanted(who: Caller, task: str, *args: object, **wishes: Any) -> Wanted:
+    return Wanted(who, lambda: who.app.prepare(task, args, **wishes))
+
+
+def test_those_that_come_together_are_one_transaction_for_each_team_and_one_record(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def counted(name: str) -> None:
+        original = getattr(SqlStore, name)
+
+        def call(*args: Any) -> Any:
+            calls.append(name)
+            return original(*args)
+
+        monkeypatch.setattr(SqlStore, name, call)
+
+    counted("enqueue")
+    counted("record_audit")
+    acme, beta = caller(app, "acme"), caller(app, "beta")
+
+    created = Creates(app)._create([wanted(who, "fail") for who in (acme, beta, acme, beta, acme)])
+
+    assert calls == ["record_audit", "enqueue", "enqueue"]
+    assert [one.job.team for one in created if isinstance(one, Created)] == ["acme", "beta", "acme", "beta", "acme"]
+    assert len(app.audit.list()) == 5
+
+
+def test_one_that_can_not_be_stored_fails_alone(app: Mainspring) -> None:
+    app.queues.give("theirs", "beta")
+    acme = caller(app, "acme")
+
+    good, bad, worse, also = Creates(app)._create(
+        [
+            wanted(acme, "fail"),
+            wanted(acme, "fail", queue="theirs"),
+            wanted(acme, "greet", 3),
+            wanted(acme, "greet", "Ada"),
+        ]
+    )
+
+    assert isinstance(good, Created)
+    assert isinstance(also, Created)
+    assert isinstance(bad, InvalidValue)
+    assert isinstance(worse, InvalidValue)
+    assert len(app.jobs()) == 2
+
+
+def test_nothing_is_done_that_could_not_be_recorded(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unavailable(*_: object) -> None:
+        raise StoreUnavailable("gone")
+
+    monkeypatch.setattr(type(app.client.store), "record_audit", unavailable)
+
+    with pytest.raises(StoreUnavailable):
+        Creates(app)._create([wanted(caller(app, "acme"), "fail")])
+    assert app.jobs() == []

@@ -1,0 +1,260 @@
+"""Jobs are followed as they change, by as many as like, with one look at the database for all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import httpx
+import pytest
+
+from mainspring import Mainspring
+from mainspring.api.watch import Watch
+from mainspring.changes import MOST, OVERLAP
+from mainspring.model.change import Change
+from mainspring.model.job import Job, JobState
+from mainspring.server import Server
+from mainspring.testing import drain
+from tests.api.conftest import Client
+from tests.support.waiting import until
+
+API = "/api/v1"
+
+
+class Follower:
+    """Reads a stream of events on a thread, and keeps what it was told."""
+
+    def __init__(self, client: httpx.Client, path: str) -> None:
+        self.events: list[tuple[str, dict[str, object]]] = []
+        self.listening = threading.Event()
+        self.ended = threading.Event()
+        self._client, self._path = client, path
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._client.stream("GET", self._path) as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            kind = ""
+            for line in answer.iter_lines():
+                self.listening.set()
+                if line.startswith("event: "):
+                    kind = line.removeprefix("event: ")
+                if line.startswith("data: "):
+                    self.events.append((kind, json.loads(line.removeprefix("data: "))))
+        self.ended.set()
+
+    def join(self) -> None:
+        self._thread.join()
+
+
+@contextmanager
+def following(client: httpx.Client, path: str, server: Server) -> Iterator[Follower]:
+    follower = Follower(client, path)
+    follower.listening.wait()
+    try:
+        yield follower
+    finally:
+        server.stop()
+        follower.join()
+
+
+def test_a_job_is_followed_until_it_has_finished(client: httpx.Client, app: Mainspring, server: Server) -> None:
+    job = client.post(f"{API}/jobs", json={"task": "greet", "args": ["Ada"]}).json()["id"]
+
+    with following(client, f"{API}/jobs/{job}/events", server) as follower:
+        drain(app)
+        follower.ended.wait()
+
+    assert {kind for kind, _ in follower.events} == {"job"}
+    states = [told["state"] for _, told in follower.events]
+    assert (states[0], states[-1]) == ("ready", "succeeded")
+    assert follower.events[-1][1]["result"] == "Hello, Ada!"
+
+
+def test_all_jobs_of_a_team_are_followed_and_no_others(client_of: Client, app: Mainspring, server: Server) -> None:
+    acme, beta = client_of(acme="submitter"), client_of(beta="submitter")
+    acme.post(f"{API}/jobs", json={"task": "fail"})  # before anybody listens
+
+    with following(acme, f"{API}/events", server) as follower:
+        until(lambda: _created_and_seen(acme, follower))
+        seen = len(follower.events)
+        beta.post(f"{API}/jobs", json={"task": "fail"})
+        drain(app)
+        until(lambda: sum(told["change"] == "finished" for _, told in follower.events) >= 2)
+
+    changes = [told["change"] for _, told in follower.events]
+    assert "created" in changes[: seen + 1]
+    assert {told["team"] for _, told in follower.events} == {"acme"}
+    marks = [(told["change"], told["job"], told["attempt"]) for _, told in follower.events]
+    assert len(marks) == len(set(marks))
+
+
+def _created_and_seen(client: httpx.Client, follower: Follower) -> bool:
+    """Create jobs until one is seen: what happened before the first look is nobody's news."""
+    client.post(f"{API}/jobs", json={"task": "fail"})
+    return bool(follower.events)
+
+
+def test_who_follows_is_let_go_when_the_token_is_revoked(client_of: Client, app: Mainspring, server: Server) -> None:
+    client_of(everywhere="admin")
+    acme = client_of(acme="viewer")
+    token = app.tokens.list()[-1].id
+
+    with following(acme, f"{API}/events", server) as follower:
+        app.tokens.revoke(token)
+        follower.ended.wait()
+
+
+@pytest.mark.parametrize("path", ["/events", "/jobs/{}/events"])
+def test_who_follows_is_let_go_when_the_server_stops(client: httpx.Client, server: Server, path: str) -> None:
+    job = client.post(f"{API}/jobs", json={"task": "fail"}).json()["id"]
+
+    with following(client, f"{API}{path.format(job)}", server) as follower:
+        server.stop()
+        follower.ended.wait()
+
+
+def test_who_waits_is_answered_when_the_server_stops(client: httpx.Client, server: Server) -> None:
+    job = client.post(f"{API}/jobs", json={"task": "fail"}).json()["id"]
+    answers: list[httpx.Response] = []
+    watch = server._api.state.watch
+    waiting = threading.Thread(target=lambda: answers.append(client.get(f"{API}/jobs/{job}", params={"wait": 60})))
+    waiting.start()
+    until(lambda: watch._followers)
+
+    server.stop()
+    waiting.join()
+
+    assert answers[0].json()["state"] == "ready"
+
+
+def test_what_happened_is_told_once_and_in_order(app: Mainspring) -> None:
+    changes = app.changes()
+    assert changes.look().changes == []
+
+    job = app.enqueue("greet", ["Ada"])
+    created = changes.look()
+    drain(app)
+    finished = changes.look()
+
+    assert [(one.change, one.id) for one in created.changes] == [("created", job.id)]
+    assert [(one.change, one.state) for one in finished.changes] == [("finished", "succeeded")]
+    assert changes.look().changes == []
+
+
+def test_a_change_that_becomes_visible_late_is_told(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = app.changes()
+    changes.look()
+    late = app.enqueue("greet", ["Ada"])
+    store = app.client.store
+    found = store.changes(store.now() - timedelta(minutes=1))
+    monkeypatch.setattr(type(store), "changes", lambda *_: [])
+    assert changes.look().changes == []
+
+    monkeypatch.setattr(type(store), "changes", lambda *_: found)  # as its commit comes after the look
+
+    assert [one.id for one in changes.look().changes] == [late.id]
+
+
+def test_each_look_reaches_back_beyond_the_one_before(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[datetime] = []
+    store = app.client.store
+
+    def note(_: object, since: datetime, __: int) -> list[Change]:
+        asked.append(since)
+        return []
+
+    monkeypatch.setattr(type(store), "changes", note)
+    changes = app.changes()
+    first = store.now()
+
+    changes.look()
+    changes.look()
+
+    assert asked[1] < first - OVERLAP / 2
+
+
+def test_that_there_was_more_than_is_told_is_told(app: Mainspring) -> None:
+    changes = app.changes()
+    changes.look()
+    app.enqueue_prepared([app.prepare("greet", [str(n)]) for n in range(MOST + 1)])
+
+    look = changes.look()
+
+    assert (len(look.changes), look.skipped) == (MOST, True)
+    assert changes.look().skipped is False
+
+
+def test_a_client_that_is_too_slow_is_told_that_it_missed_something(app: Mainspring) -> None:
+    import asyncio
+
+    from mainspring.api.stream import Listener
+    from mainspring.changes import Look
+
+    changes = app.changes()
+    changes.look()
+    app.enqueue_prepared([app.prepare("greet", [str(n)]) for n in range(600)])
+    look = changes.look()
+
+    async def listen() -> tuple[int, bool]:
+        listener = Listener(None)
+        for _ in range(2):
+            listener.tell(Look(look.changes, skipped=False))
+        taken, skipped = await listener.take(1)
+        return len(taken), skipped
+
+    assert asyncio.run(listen()) == (1_000, True)
+
+
+def test_who_joins_while_others_are_looked_for_is_not_taken_for_done(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (app.client.get(app.enqueue("greet", [name], run_after="1h").id) for name in ("Ada", "Bob"))
+    looking, joined = threading.Event(), threading.Event()
+    find = app.client.find
+
+    def slowly(ids: list[UUID]) -> dict[UUID, Job]:
+        looking.set()
+        joined.wait(10)
+        return find(ids)
+
+    monkeypatch.setattr(app.client, "find", slowly)
+
+    async def follow() -> list[Job]:
+        watch = Watch(app)
+        early = asyncio.create_task(watch.final(app.client, first, 30))
+        await asyncio.to_thread(looking.wait, 10)
+        seen: list[Job] = []
+        async with aclosing(watch.follow(app.client, second)) as changes:
+            seen.append(await anext(changes))
+            joined.set()
+            app.job(second.id).cancel()
+            seen.append(await anext(changes))
+        early.cancel()
+        watch.close()
+        return seen
+
+    states = [job.state for job in asyncio.run(follow())]
+    assert states == [JobState.SCHEDULED, JobState.CANCELLED]
+
+
+def test_who_joins_when_others_have_seen_the_end_sees_it_too(app: Mainspring) -> None:
+    stale = app.client.get(app.enqueue("greet", ["Ada"], run_after="1h").id)
+
+    async def follow() -> Job:
+        watch = Watch(app)
+        app.job(stale.id).cancel()
+        async with aclosing(watch.follow(app.client, stale)) as held:
+            await anext(held)
+            watch._seen[stale.id] = app.client.get(stale.id)
+            ended = await watch.final(app.client, stale, 30)
+        watch.close()
+        return ended
+
+    assert asyncio.run(follow()).state is JobState.CANCELLED

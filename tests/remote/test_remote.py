@@ -1,0 +1,194 @@
+"""An app from afar: the same names, the same errors, and nothing done twice because an answer was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from mainspring import Mainspring, Parent, Priority, every
+from mainspring.errors import (
+    InvalidPayload,
+    JobFailed,
+    JobNotFound,
+    QuotaExceeded,
+    ReplayRefused,
+    ResultNotReady,
+    ScheduleNotFound,
+    ServerRefused,
+    ServerUnavailable,
+    TaskNotFound,
+)
+from mainspring.remote import AsyncClient, Client
+from mainspring.server import Server
+from mainspring.testing import drain
+
+
+@pytest.fixture
+def token(app: Mainspring) -> str:
+    return app.tokens.create("remote", {"default": "admin"})[0]
+
+
+@pytest.fixture
+def client(server: Server, token: str) -> Iterator[Client]:
+    with Client(server.url, token) as client:
+        yield client
+
+
+def test_a_job_is_enqueued_looked_at_and_ruled(client: Client, app: Mainspring) -> None:
+    job = client.enqueue(
+        "greet", ["Ada"], {"greeting": "Hi"}, priority=Priority.HIGH, run_after=timedelta(hours=1), queue="mail"
+    )
+
+    assert (job.snapshot.team, job.snapshot.queue, job.snapshot.priority, job.state) == (
+        "default",
+        "mail",
+        10,
+        "scheduled",
+    )
+    assert [job.pause("why"), job.resume(), job.cancel(), job.replay()] == ["paused", "scheduled", "cancelled", "ready"]
+    drain(app)
+    assert job.result(timeout=10) == "Hi, Ada!"
+    assert [attempt.outcome for attempt in client.job(job.id).attempts()] == ["succeeded"]
+    assert (job.logs(), job.explain()) == ([], [])
+    assert [one.id for one in client.jobs(state="succeeded", task="greet")] == [job.id]
+
+
+def test_jobs_come_after_others_and_many_are_made_together(client: Client) -> None:
+    first, second = client.enqueue_many("greet", [(("Ada",), {}), (("Bob",), {"greeting": "Hi"})])
+
+    third = client.enqueue("greet", ["Cy"], after=[first.id, Parent(second, if_failed="run")])
+
+    assert third.state == "blocked"
+    assert second.snapshot.kwargs == {"greeting": "Hi"}
+    assert client.enqueue_many("greet", []) == []
+    client.signal(third, "rating", {"stars": 5})
+
+
+def test_schedules_queues_and_dead_letters_have_the_names_of_the_app(client: Client, app: Mainspring) -> None:
+    made = client.schedules.add("t7", "fail", every("15m"), queue="mail", jitter="1m")
+    assert (made.id, made.queue, made.trigger["kind"]) == ("t7", "mail", "every")
+    assert [one.id for one in client.schedules.list()] == ["t7"]
+    assert client.schedules.pause("t7", reason="holidays").paused_reason == "holidays"
+    assert client.schedules.resume("t7").paused is False
+    assert len(client.schedules.preview("t7", 3)) == 3
+    job = client.schedules.trigger("t7")
+    begun = datetime(2026, 11, 1, tzinfo=UTC)
+    assert len(client.schedules.backfill("t7", begun, begun + timedelta(hours=1))) == 4
+    assert {tick.verdict for tick in client.schedules.history("t7")} == {"triggered", "backfilled"}
+    assert client.queues.list()[0].jobs["ready"] == 5
+    drain(app)
+    (group,) = client.dead.groups()
+    assert (group.count, len(client.dead.list(group=group.fingerprint))) == (5, 5)
+    assert client.dead.revive(ids=[job.id]) == 1
+    assert client.dead.discard(group=group.fingerprint, reason="old") == 4
+    client.schedules.remove("t7")
+    with pytest.raises(ScheduleNotFound):
+        client.schedules.get("t7")
+
+
+def test_errors_are_those_of_the_app(client: Client, app: Mainspring, server: Server) -> None:
+    with pytest.raises(InvalidPayload, match="expected `str`"):
+        client.enqueue("greet", [3])
+    with pytest.raises(TaskNotFound, match="did you mean 'greet'"):
+        client.enqueue("greeet")
+    with pytest.raises(JobNotFound):
+        client.job(uuid4())
+    job = client.enqueue("fail")
+    with pytest.raises(ResultNotReady):
+        job.result(timeout=0.01)
+    drain(app)
+    with pytest.raises(JobFailed, match="no luck"):
+        job.result()
+    done = client.enqueue("greet", ["Ada"])
+    drain(app)
+    with pytest.raises(ReplayRefused):
+        done.replay()
+    app.teams.set("default", rate="1/h")
+    client.enqueue("fail")
+    with pytest.raises(QuotaExceeded) as refused:
+        client.enqueue("fail")
+    assert (refused.value.retry_after or 0) > 60
+    with Client(server.url, "ms_wrong") as stranger, pytest.raises(ServerRefused) as unknown:
+        stranger.jobs()
+    assert unknown.value.status == 401
+
+
+def test_a_team_may_be_named(server: Server, app: Mainspring) -> None:
+    text, _ = app.tokens.create("both", {"acme": "submitter", "beta": "submitter"})
+
+    with Client(server.url, text, team="beta") as client:
+        assert client.enqueue("fail").snapshot.team == "beta"
+
+
+def losing_answers(monkeypatch: pytest.MonkeyPatch, count: int) -> list[str]:
+    """Have the first answers get lost; return which requests were sent."""
+    sent: list[str] = []
+    original = httpx.Client.send
+
+    def send(self: httpx.Client, request: httpx.Request, **more: Any) -> httpx.Response:
+        answer = original(self, request, **more)
+        sent.append(request.method)
+        if len(sent) <= count:
+            raise httpx.ReadError("lost")
+        return answer
+
+    monkeypatch.setattr(httpx.Client, "send", send)
+    return sent
+
+
+def test_a_job_whose_answer_was_lost_is_made_once(
+    client: Client, app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = losing_answers(monkeypatch, 2)
+
+    job = client.enqueue("fail")
+    many = client.enqueue_many("fail", [((), {})] * 2)
+
+    assert len(sent) == 4
+    assert {one.id for one in app.jobs()} == {job.id, *(one.id for one in many)}
+
+
+def test_what_might_be_done_twice_is_not_sent_again(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = client.enqueue("fail")
+    sent = losing_answers(monkeypatch, 1)
+
+    with pytest.raises(ServerUnavailable, match="lost"):
+        job.signal("rating")
+
+    assert sent == ["POST"]
+    assert job.state == "ready"
+
+
+def test_a_server_that_is_not_there_is_told_of(server: Server, token: str) -> None:
+    server.stop()
+
+    with Client(server.url, token) as client, pytest.raises(ServerUnavailable):
+        client.jobs()
+
+
+def test_all_of_it_can_be_awaited(server: Server, token: str, app: Mainspring) -> None:
+    async def use() -> object:
+        async with AsyncClient(server.url, token) as client:
+            job = await client.enqueue("greet", ["Ada"])
+            assert (await job.state(), (await job.snapshot()).task) == ("ready", "greet")
+            await client.signal(job, "rating")
+            (other,) = await client.enqueue_many("greet", [(("Bob",), {})])
+            assert await other.cancel("enough") == "cancelled"
+            assert {one.id for one in await client.jobs()} == {job.id, other.id}
+            await client.schedules.add("t7", "fail", every("15m"))
+            assert [one.id for one in await client.schedules.list()] == ["t7"]
+            assert (await (await client.schedules.trigger("t7")).snapshot()).task == "fail"
+            with pytest.raises(JobNotFound):
+                await client.job(uuid4())
+            waiting: asyncio.Future[Any] = asyncio.ensure_future(job.result(timeout=60))
+            await asyncio.to_thread(drain, app)
+            assert [group.count for group in await client.dead.groups()] == [1]
+            return await waiting
+
+    assert asyncio.run(use()) == "Hello, Ada!"
