@@ -23,7 +23,9 @@ from mainspring.twin import twin
 from mainspring.worker.context import Context
 from mainspring.worker.execute import call, ending, success
 from mainspring.worker.failure import failure_of
-from mainspring.worker.prepare import prepare
+from mainspring.worker.prepare import Means, Start, prepare
+from mainspring.worker.reveal import Naming, Revealer
+from mainspring.worker.secrecy import OPEN, Secrecy
 
 T = TypeVar("T")
 
@@ -55,12 +57,12 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
     store.open_session(NewSession(id=session, name=_NAME, lease=lease, tasks=[task.name for task in app.tasks]))
     ran: dict[UUID, None] = {}
     try:
-        for number, job in enumerate(_due(app, session)):
-            attempt = _Attempt(app, job)
+        for number, start in enumerate(_due(app, session)):
+            attempt = _Attempt(app, start)
             if number == limit:
                 attempt.settle(Returned())
-                raise AssertionError(_endless(job, limit))
-            ran[job.id] = None
+                raise AssertionError(_endless(start.job, limit))
+            ran[start.job.id] = None
             _run(attempt)
     finally:
         store.close_session(session)
@@ -70,7 +72,7 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
 adrain = twin(drain)
 
 
-def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
+def _due(app: Mainspring, session: UUID) -> Iterator[Start]:
     """Claim what is due, one by one, until nothing is; what is done about one job may make others due."""
     store = app.client.store
     found = True
@@ -87,12 +89,13 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Job]:
                 yield from _admitted(app, _prepared(app, jobs))
 
 
-def _prepared(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:
+def _prepared(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Start]:
     """Yield those of *claimed* that are to start; the others have become other jobs, or could not."""
+    client = app.client
     for job in claimed:
         task = app.tasks.get(job.task)
-        (made,) = prepare(app.client.store, [(job, task)], app.client.new_ids)
-        if isinstance(made, Job):
+        (made,) = prepare(Means(client.store, client.keys, client.new_ids), [(job, task)])
+        if isinstance(made, Start):
             yield made
         else:
             _settle(app.client.store, job, made, task)
@@ -101,7 +104,7 @@ def _prepared(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:
 def _settle(store: Store, job: Job, outcome: Outcome, task: Task) -> None:
     """Write what an attempt came to; jobs that come with it and can't be stored fail it, as in a worker."""
     try:
-        store.settle([settle(job, outcome, task.retry)])
+        store.settle([settle(job, outcome, task.retry_of(job.payload))])
     except (KeyTaken, JobNotFound) as error:
         store.settle([settle(job, Failed(failure_of(error, task.name), retryable=False))])
 
@@ -111,28 +114,42 @@ def _released(store: Store) -> int:
     return released.limits + released.followed
 
 
-def _admitted(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Job]:
+def _admitted(app: Mainspring, claimed: Iterable[Start]) -> Iterator[Start]:
     """Yield those of *claimed* that may start; the others wait for a limit or a breaker, and are not ours any more."""
-    for job in claimed:
-        wants = app.tasks.get(job.task).wants(job.payload)
-        asking = job.asking(wants)
+    for start in claimed:
+        wants = app.tasks.get(start.job.task).wants(start.job.payload)
+        asking = start.job.asking(wants)
         if not wants or app.client.store.admit([(asking, wants)]):
             app.client.store.reach([asking])
-            yield asking
+            yield start._replace(job=asking)
 
 
 class _Attempt:
     """The worker's side of a context, without a worker: whether to stop is asked of the database and the clock."""
 
-    def __init__(self, app: Mainspring, job: Job) -> None:
+    def __init__(self, app: Mainspring, start: Start) -> None:
         self._store = app.client.store
+        self._keys = app.client.keys
         self._clock = app.client.clock
-        self.job = job
+        self._secrets = start.secrets
+        self.job = job = start.job
         self.task: Task = app.tasks.get(job.task)
+        self.secrecy = Secrecy(job.id, job.task, keys=self._keys) if start.sealed else OPEN
         self.deadline = None if self.task.timeout is None else self._clock.now() + self.task.timeout
         self._settled = False
         self._lent = False
         self._unwritten: list[LogLine | Progress] = []
+
+    def reveal(self) -> str | Failed:
+        """Return the payload with the secrets that it names; or how the attempt fails, because one can't be had."""
+        if not self._secrets:
+            return self.job.payload
+        revealer = Revealer(self._store, self._keys, self._clock)
+        (made,) = revealer.reveal([Naming(self.job, self.task, self._secrets)])
+        if isinstance(made, Failed):
+            return made
+        self.secrecy = self.secrecy.knowing(made.values)
+        return made.payload
 
     def stop(self) -> BaseException | None:
         if self._settled:
@@ -198,15 +215,19 @@ def _run(attempt: _Attempt) -> None:
 
 def _outcome(attempt: _Attempt) -> Outcome | None:
     task, job = attempt.task, attempt.job
-    awaits = task.executor is Executor.COROUTINE
-    context = Context(job, attempt, attempt.deadline, awaits=awaits) if task.context else None
+    payload = attempt.reveal()
+    if isinstance(payload, Failed):
+        return payload
+    awaits, secrecy = task.executor is Executor.COROUTINE, attempt.secrecy
+    context = Context(job, attempt, attempt.deadline, awaits=awaits, secrecy=secrecy) if task.context else None
     try:
-        result = call(task, job.payload, context)
+        result = call(task, payload, context)
         if awaits:
             result = asyncio.run(result)
     except (Exception, Stop, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - an outcome like any other
-        return ending(task, error, error if isinstance(error, Stop) else None)
-    return success(task, result, context)
+        details = None if context is None else context.details
+        return ending(task, error, error if isinstance(error, Stop) else None, details, secrecy)
+    return success(task, result, context, secrecy)
 
 
 def _check_loop(app: Mainspring) -> None:

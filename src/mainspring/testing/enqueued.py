@@ -12,6 +12,7 @@ import msgspec
 
 from mainspring.app import Mainspring
 from mainspring.errors import InvalidPayload, check_known
+from mainspring.keys import open_payload
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job, priority_of
 from mainspring.model.payload import decode_call
@@ -152,11 +153,12 @@ def _wish(job: Job, name: str) -> object:
 
 
 def _call(app: Mainspring, job: Job) -> EnqueuedCall:
-    plain = decode_call(job.payload)
+    payload = open_payload(app.client.keys, job)
+    plain = decode_call(payload)
     args, kwargs = tuple(plain.args), plain.kwargs
     if job.task in app.tasks:
         with suppress(InvalidPayload):  # what its handler can't take is shown as it came
-            args, kwargs = app.tasks.get(job.task).decode(job.payload)
+            args, kwargs = app.tasks.get(job.task).decode(payload)
     return EnqueuedCall(job.task, tuple(args), kwargs, job)
 
 
