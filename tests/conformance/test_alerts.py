@@ -368,7 +368,7 @@ def test_one_that_is_defined_anew_goes_on_as_it_stands_and_is_looked_at_at_once(
     end_some(store, FAILURE)
     store.put_alert(new_alert(dead()))
     told = [events(store)]
-    store.put_alert(new_alert(dead(), notify=({"kind": "webhook"},)))
+    store.put_alert(new_alert(dead(), notify=(Webhook("https://example.org/hook"),)))
     told.append(events(store))
     store.put_alert(new_alert(dead(above=1)))
     told.append(events(store))

@@ -87,9 +87,11 @@ def test_jobs_without_a_breaker_are_settled_without_a_look_at_any(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = [replace(job, breaker=None) for job in _started(store, 2)]
-    monkeypatch.setattr(store._db, "read", _refuse)
+    read, asked = store._db.read, set[str]()
+    monkeypatch.setattr(store._db, "read", lambda query, **given: asked.add(query) or read(query, **given))
 
     assert len(end(store, jobs[:1], WORKS) | end(store, jobs[1:], DOWN)) == 2
+    assert asked <= {"any_rule"}  # once a second somebody looks whether anybody is to be told
 
 
 def test_a_closed_breaker_is_asked_without_a_transaction(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,7 +202,7 @@ class ReferenceStore:
         for job_id in gone:
             del self.jobs[job_id]
             self.past[job_id].clear()
-            self.lines[job_id].clear()
+            self.lines.pop(job_id, None)
         self._prune_edges(age)
         return len(gone)
 
