@@ -17,7 +17,7 @@ from mainspring.changes import Changes
 from mainspring.client import Client
 from mainspring.clock import Clock
 from mainspring.dead import Dead
-from mainspring.errors import InvalidValue, check_known, did_you_mean
+from mainspring.errors import InvalidValue, QuotaExceeded, check_known, did_you_mean
 from mainspring.job_handle import JobHandle, id_of
 from mainspring.limits import Limits
 from mainspring.model.channel import Channel
@@ -26,6 +26,7 @@ from mainspring.model.job import JobState, NewJob
 from mainspring.model.journal import FoundLine, LogFilter
 from mainspring.model.session import Session
 from mainspring.model.task import Registry
+from mainspring.model.team import DEFAULT_TEAM
 from mainspring.model.text import shortened
 from mainspring.model.trigger import Trigger
 from mainspring.node import Node, NodeSettings, run_until_signalled
@@ -197,6 +198,21 @@ class Mainspring:
     def enqueue_prepared(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
         """Enqueue what `prepare` has made, all or none, and return for each the job that stands for it."""
         return [JobHandle(self.client, job_id) for job_id in self.client.enqueue(jobs)] if jobs else []
+
+    def admit_prepared(self, jobs: Sequence[NewJob], count: int | None = None) -> None:
+        """Raise QuotaExceeded if the team may not have what `prepare` has made, or *count* jobs that come of it.
+
+        For what repeats an earlier request there is no need of room: its job is there already, and whoever asks again,
+        because no answer reached him, is to hear of it.
+        """
+        wanted, team = len(jobs) if count is None else count, self.client.scope or DEFAULT_TEAM
+        try:
+            self.teams.admit(team, jobs=wanted)
+        except QuotaExceeded:
+            new = len(jobs) - len(self.client.repeats(jobs))
+            if new == len(jobs):
+                raise
+            self.teams.admit(team, jobs=new)
 
     def job(self, job_id: UUID | str) -> JobHandle[Any]:
         """Return a handle for the job with this id, which must exist."""

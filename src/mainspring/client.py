@@ -169,6 +169,10 @@ class Client:
         """Store *jobs*, all or none, and return for each the id of the job that stands for it."""
         return self.store.enqueue(jobs, conn)
 
+    def repeats(self, jobs: Sequence[NewJob]) -> set[UUID]:
+        """Return the ids of those *jobs* for which another would stand by their keys, if they were enqueued now."""
+        return self.store.repeats(jobs)
+
     def enqueue_workflow(self, new: NewWorkflow, conn: object = OWN) -> UUID:
         """Store a workflow and its members, all or none, and return the id of the workflow that stands for it."""
         return self.store.enqueue_workflow(new, conn)
@@ -293,6 +297,9 @@ class TeamClient(Client):
     def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
         self._check_reach(jobs)
         return super().enqueue([job.given_to(self.team) for job in jobs], conn)
+
+    def repeats(self, jobs: Sequence[NewJob]) -> set[UUID]:
+        return super().repeats([job.given_to(self.team) for job in jobs])
 
     def enqueue_workflow(self, new: NewWorkflow, conn: object = OWN) -> UUID:
         undoing = () if new.job.plan is None else decode_plan(new.job.plan).undo

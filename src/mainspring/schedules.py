@@ -163,6 +163,14 @@ class Schedules:
 
         Only the past can be filled, and only where the schedule's own start and end allow it.
         """
+        found = self.ticks(schedule_id, start, end)
+        ids = self._client.new_ids(len(found)) if found else []
+        wanted = dict(zip(found, ids, strict=True))
+        made = self._client.store.backfill(self._stored(schedule_id), wanted, node_name())
+        return [JobHandle(self._client, job_id) for job_id in made]
+
+    def ticks(self, schedule_id: str, start: datetime, end: datetime) -> Sequence[datetime]:
+        """Return the ticks from *start* until before *end* that could be backfilled, jobs or not."""
         definition = self.get(schedule_id).definition
         if isinstance(definition.trigger, After):
             raise InvalidValue(
@@ -179,10 +187,7 @@ class Schedules:
             raise InvalidValue(
                 f"expected at most {LARGEST_BACKFILL:,} ticks to backfill at once, got more; split the time"
             )
-        ids = self._client.new_ids(len(found)) if found else []
-        wanted = dict(zip(found, ids, strict=True))
-        made = self._client.store.backfill(self._stored(schedule_id), wanted, node_name())
-        return [JobHandle(self._client, job_id) for job_id in made]
+        return found
 
     def history(self, schedule_id: str, *, before: datetime | None = None, limit: int = 50) -> Sequence[TickRecord]:
         """Return what became of its ticks, the latest first; pass the last one's `at` as *before* for more."""

@@ -74,6 +74,11 @@ class NamedWorkflow(Workflow):
         """The id that it has when it is stored, unless another one stands for it."""
         return self._job.id
 
+    @property
+    def request(self) -> NewJob:
+        """The job that it is itself, without the others."""
+        return self._job
+
     def enqueue(self, conn: object = OWN) -> WorkflowHandle[Any]:
         """Store it. If an unfinished one has its key, that one stands for it, and nothing is stored.
 

@@ -19,7 +19,7 @@ from mainspring.server import Server
 from tests.api.conftest import Client
 from tests.support.waiting import until
 
-JOBS = "/api/v1/jobs"
+JOBS, FLOWS = "/api/v1/jobs", "/api/v1/workflows"
 WRONG = f"ms_{'a' * 12}_{'A' * 43}"
 
 
@@ -280,3 +280,36 @@ def test_an_address_that_others_reach_needs_a_token_even_when_all_are_revoked(ap
     assert httpx.get(f"{local}{JOBS}", headers={"Host": "localhost"}).status_code == 401
 
     server.stop()
+
+
+def test_who_asks_again_hears_of_his_job_though_the_team_may_have_no_more(client_of: Client) -> None:
+    admin, acme = client_of(everywhere="admin"), client_of(acme="operator")
+    admin.put("/api/v1/teams/acme", json={"max_pending": 4})
+    single = {"task": "fail", "idempotency_key": "once"}
+    bulk = {"jobs": [{"task": "fail", "key": "mine"}]}
+    workflow = {"name": "w", "key": "run", "nodes": [{"id": "a", "task": "fail"}]}
+
+    def ask() -> list[httpx.Response]:
+        return [acme.post(JOBS, json=single), acme.post(f"{JOBS}/bulk", json=bulk), acme.post(FLOWS, json=workflow)]
+
+    first, again = ask(), ask()
+
+    assert [one.status_code for one in first] == [201, 201, 201]
+    assert [one.status_code for one in again] == [200, 201, 200]
+    assert [again[0].json()["id"], again[2].json()["id"]] == [first[0].json()["id"], first[2].json()["id"]]
+    assert again[1].json()["items"] == [{"id": first[1].json()["items"][0]["id"], "created": False}]
+    assert acme.post(f"{JOBS}/bulk", json={"jobs": [*bulk["jobs"], {"task": "fail"}]}).status_code == 429
+
+
+def test_all_jobs_count_that_come_of_a_request(client_of: Client) -> None:
+    admin, acme = client_of(everywhere="admin"), client_of(acme="operator")
+    admin.put("/api/v1/teams/acme", json={"max_pending": 5})
+    every = {"task": "fail", "trigger": {"kind": "every", "length": "1h", "start": "2026-01-01T00:00:00Z"}}
+    acme.put("/api/v1/schedules/hourly", json=every)
+    day = {"start": "2026-02-01T00:00:00Z", "end": "2026-02-02T00:00:00Z"}
+
+    nodes = [{"id": "a", "task": "double", "map": [1, 2, 3, 4]}]
+    assert acme.post(FLOWS, json={"name": "w", "nodes": nodes}).status_code == 429
+    assert acme.post("/api/v1/schedules/hourly/backfill", json=day).status_code == 429
+    nodes[0]["map"] = [1, 2, 3]
+    assert acme.post(FLOWS, json={"name": "w", "nodes": nodes}).status_code == 201

@@ -11,7 +11,7 @@ from mainspring.api.callers import Caller
 from mainspring.api.creates import Created, Creates, Wanted
 from mainspring.api.policy import needs
 from mainspring.api.recorder import Recorder
-from mainspring.errors import InvalidValue, StoreUnavailable
+from mainspring.errors import InvalidValue, JobNotFound, QuotaExceeded, StoreUnavailable
 from mainspring.model.token import Role
 from mainspring.store.sql import SqlStore
 
@@ -79,3 +79,22 @@ def test_nothing_is_done_that_could_not_be_recorded(app: Mainspring, monkeypatch
     with pytest.raises(StoreUnavailable):
         Creates(app)._create([wanted(caller(app, "acme"), "fail")])
     assert app.jobs() == []
+
+
+def test_one_that_can_not_be_stored_takes_nothing_from_what_the_others_may_have(app: Mainspring) -> None:
+    app.teams.set("acme", rate="7/h")
+    acme = caller(app, "acme")
+    good = [wanted(acme, "fail") for _ in range(6)]
+
+    created = Creates(app)._create([*good, wanted(acme, "fail", after=[app.client.new_ids(1)[0]])])
+
+    assert [type(one) for one in created] == [Created] * 6 + [JobNotFound]
+
+
+def test_those_for_which_there_is_room_are_created(app: Mainspring) -> None:
+    app.teams.set("acme", max_pending=2)
+    acme = caller(app, "acme")
+
+    created = Creates(app)._create([wanted(acme, "fail") for _ in range(3)])
+
+    assert [type(one) for one in created] == [Created, Created, QuotaExceeded]

@@ -88,7 +88,12 @@ def test_jobs_without_a_breaker_are_settled_without_a_look_at_any(
 ) -> None:
     jobs = [replace(job, breaker=None) for job in _started(store, 2)]
     read, asked = store._db.read, set[str]()
-    monkeypatch.setattr(store._db, "read", lambda query, **given: asked.add(query) or read(query, **given))
+
+    def noted(query: str, **given: object) -> object:
+        asked.add(query)
+        return read(query, **given)
+
+    monkeypatch.setattr(store._db, "read", noted)
 
     assert len(end(store, jobs[:1], WORKS) | end(store, jobs[1:], DOWN)) == 2
     assert asked <= {"any_rule"}  # once a second somebody looks whether anybody is to be told

@@ -233,3 +233,11 @@ def test_what_is_said_in_a_transaction_of_the_callers_holds_if_that_does(
         assert store.enqueue([asked(2, RESCHEDULE, delay=HOUR)], conn) == [job.id]
         conn.commit()
     assert seen(store, job) == (payload(2), 5, JobState.SCHEDULED)
+
+
+def test_it_is_known_for_which_requests_another_job_stands(store: SqlStore) -> None:
+    store.enqueue([new_job(key="k"), new_job(idempotency_key="once")])
+    asked = [new_job(key="k"), new_job(idempotency_key="once"), new_job(key="other"), new_job()]
+
+    assert store.repeats(asked) == {asked[0].id, asked[1].id}
+    assert store.repeats([]) == set()

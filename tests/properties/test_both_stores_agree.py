@@ -89,7 +89,9 @@ class Agreement(RuleBasedStateMachine):
                 "TRUNCATE mainspring.jobs, mainspring.jobs_done, mainspring.attempts, mainspring.logs, "
                 "mainspring.sessions, mainspring.sessions_done, mainspring.edges, mainspring.follow_ups"
             )
-            server.execute("UPDATE mainspring.retention SET reached = NULL")  # this history begins when the last one did
+            server.execute(
+                "UPDATE mainspring.retention SET reached = NULL"
+            )  # this history begins when the last one did
         sqlite_url = f"sqlite:///{Path(self.folder.name) / 'mainspring.db'}?synchronous=normal"
         self.stores = [open_store(found, clock=self.clock) for found in (sqlite_url, postgres_url)]
         self.reference = ReferenceStore(self.clock)

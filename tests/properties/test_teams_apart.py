@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec.structs import replace
 
 from mainspring import JobState, Mainspring, Retry, every
-from mainspring.errors import JobNotFound, MainspringError, NotAllowed, ScheduleNotFound, TokenNotFound
+from mainspring.errors import InvalidValue, JobNotFound, MainspringError, NotAllowed, ScheduleNotFound, TokenNotFound
 from mainspring.job_handle import JobHandle
 from mainspring.model.audit import Entry
 from mainspring.model.job import Job
@@ -63,7 +63,7 @@ ON_QUEUES: dict[str, Callable[[Mainspring, str], object]] = {
 }
 
 sides = st.sampled_from([0, 1])
-keys = st.sampled_from([None, None, "k1", "k2"])
+keys = st.sampled_from([None, None, "k1", "k2", "@k1", "@acme-0/k1"])
 tasks = st.sampled_from(["greet", "fail"])
 
 
@@ -118,7 +118,9 @@ class Apart(RuleBasedStateMachine):
         if idempotency:
             wishes["idempotency_key"] = idempotency
         made = self.act(side, lambda team: team.enqueue(task, **wishes))
-        if isinstance(made, JobHandle):
+        if any(one is not None and one.startswith("@") for one in (key, idempotency)):
+            assert isinstance(made, InvalidValue)
+        elif isinstance(made, JobHandle):
             assert self.owner(made.id) == self.names[side]
             assert {self.owner(parent) for parent in parents} <= {self.names[side]} or idempotency or key
             self.jobs = list(dict.fromkeys([*self.jobs, made.id]))

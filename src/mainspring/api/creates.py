@@ -11,7 +11,9 @@ from mainspring.app import Mainspring
 from mainspring.batches import Batches
 from mainspring.errors import JobNotFound, StoreError
 from mainspring.model.job import Job, NewJob
-from mainspring.model.team import DEFAULT_TEAM
+
+Stored = dict[UUID, UUID | Exception]
+"""By the id of each job that was asked for the one that stands for it, or why there is none."""
 
 
 class Wanted(NamedTuple):
@@ -42,27 +44,46 @@ class Creates:
         if not sound:
             return [one for one in prepared if isinstance(one, Exception)]
         self._app.audit.record([caller.entry(new.id, **_told(new)) for caller, new in sound])
-        stored: dict[UUID, UUID | Exception] = {}
+        stored: Stored = {}
         for app in {id(caller.app): caller.app for caller, _ in sound}.values():
-            self._store(app, [new for caller, new in sound if caller.app is app], stored)
+            stored |= _store(app, [new for caller, new in sound if caller.app is app])
         jobs = self._app.client.find([one for one in stored.values() if isinstance(one, UUID)])
         return [
             new if isinstance(new, Exception) else _created(wanted.caller.app, new, stored[new.id], jobs)
             for wanted, new in zip(batch, prepared, strict=True)
         ]
 
-    def _store(self, app: Mainspring, jobs: Sequence[NewJob], stored: dict[UUID, UUID | Exception]) -> None:
-        """Store *jobs* of one team together, or one by one if they can't be; note which job stands for each."""
-        try:
-            app.teams.admit(app.client.scope or DEFAULT_TEAM, jobs=len(jobs))
-            for new, handle in zip(jobs, app.enqueue_prepared(jobs), strict=True):
-                stored[new.id] = handle.id
-        except Exception as error:  # noqa: BLE001 - told to whoever asked
-            if len(jobs) == 1 or isinstance(error, StoreError):
-                stored.update(dict.fromkeys((new.id for new in jobs), error))
-                return
-            for new in jobs:
-                self._store(app, [new], stored)
+
+def _store(app: Mainspring, jobs: Sequence[NewJob]) -> Stored:
+    """Store *jobs* of one team; return which job stands for each, or why there is none.
+
+    If there is no room for all, each is stored before it is asked whether there is room for the next.
+    """
+    try:
+        app.admit_prepared(jobs)
+    except Exception as error:  # noqa: BLE001 - told to whoever asked
+        return _each_alone(_store, app, jobs, error)
+    return _enqueue(app, jobs)
+
+
+def _enqueue(app: Mainspring, jobs: Sequence[NewJob]) -> Stored:
+    """Store *jobs* for which there is room. One that can't be stored has nothing counted again for the others."""
+    try:
+        return {new.id: handle.id for new, handle in zip(jobs, app.enqueue_prepared(jobs), strict=True)}
+    except Exception as error:  # noqa: BLE001 - told to whoever asked
+        return _each_alone(_enqueue, app, jobs, error)
+
+
+def _each_alone(
+    deed: Callable[[Mainspring, Sequence[NewJob]], Stored], app: Mainspring, jobs: Sequence[NewJob], error: Exception
+) -> Stored:
+    """Return what comes of *deed* for one job after the other, as it failed for all: they don't depend on each other.
+
+    What fails for one alone, or because the database does not answer, has failed.
+    """
+    if len(jobs) == 1 or isinstance(error, StoreError):
+        return dict.fromkeys((new.id for new in jobs), error)
+    return {job_id: found for new in jobs for job_id, found in deed(app, [new]).items()}
 
 
 def _prepared(wanted: Wanted) -> NewJob | Exception:

@@ -20,7 +20,7 @@ from mainspring.model.fairness import Line, check_weight
 from mainspring.model.journal import Reached
 from mainspring.model.limits import Want
 from mainspring.model.links import Edge, Links, check_parents, decode_links, encode_links
-from mainspring.model.team import full_name, local_name
+from mainspring.model.team import check_bare, full_name, local_name
 from mainspring.model.text import check_document, shortened
 
 
@@ -124,19 +124,20 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidValue(f"expected delay to be a timedelta, got: {shortened(self.delay)}")
         if self.delay:
             duration(self.delay, "delay")
+        check = check_key if self.team is None else _check_indexed
         if self.key is not None:
-            check_key(self.key)
+            check(self.key, "key")
         elif self.if_taken is not IfTaken.RETURN:
             raise InvalidValue(
                 f"expected a key with if_taken={self.if_taken.value!r}, which is about who has it, got none"
             )
         if self.idempotency_key is not None:
-            check_key(self.idempotency_key, "idempotency_key")
+            check(self.idempotency_key, "idempotency_key")
             duration(self.idempotency_ttl, "idempotency_ttl")
         if self.expires is not None:
             check_expires(self.expires)
         if self.fair is not None:
-            check_key(self.fair, "fair")
+            check(self.fair, "fair")
         check_weight(self.weight)
         if self.parents:
             self._check_parents()
@@ -172,11 +173,19 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         """Return it as a job of *team*, among whose keys its own are.
 
         If it has no fair key it stands in the team's own line, so that teams take turns where they share a queue.
+        Its keys were checked without the team's name and are not checked anew: nothing may be refused where this is
+        asked for, such as in the midst of a settle.
         """
-        key = full_name(team, local_name(self.key))
-        idempotency_key = full_name(team, local_name(self.idempotency_key))
-        fair = full_name(team, local_name(self.fair if team is None else self.fair or ""))
-        return replace(self, team=team, key=key, idempotency_key=idempotency_key, fair=fair)
+        bare = str if self.team is None else local_name  # what begins with an @ is another's only if it was given away
+        job = copy(self)
+        force_setattr(job, "team", team)
+        for name in ("key", "idempotency_key", "fair"):
+            value = getattr(self, name)
+            if value is not None:
+                force_setattr(job, name, full_name(team, bare(value)))
+        if team is not None and self.fair is None:
+            force_setattr(job, "fair", full_name(team, ""))
+        return job
 
     def like(self, job_id: UUID, payload: str, key: str | None = None, fair: str | None = None) -> NewJob:
         """Return a job with an id, a payload, and perhaps a *key* and *fair* of its own; the rest is checked already.
@@ -273,6 +282,8 @@ TELLERS = frozenset({"mainspring.webhook", "mainspring.email"})
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 _KEY_BYTES = 512
+_TEAM_BYTES = 42
+"""What the name of a team before a key adds to it at most."""
 
 
 @lru_cache(maxsize=1_000)  # a program has few names, and checks them for every job
@@ -347,6 +358,12 @@ def if_taken_of(value: IfTaken | str) -> IfTaken:
 
 
 def check_key(key: str, name: str = "key") -> None:
+    """Refuse a key that is none, or could be taken for one of a team."""
+    _check_indexed(key, name, _KEY_BYTES)
+    check_bare(key, name)
+
+
+def _check_indexed(key: str, name: str, most: int = _KEY_BYTES + _TEAM_BYTES) -> None:
     """Refuse a key that an index could not hold as it is."""
     if not isinstance(key, str) or not key or "\0" in key:
         raise InvalidValue(
@@ -356,5 +373,5 @@ def check_key(key: str, name: str = "key") -> None:
         size = len(key.encode())
     except UnicodeEncodeError:
         raise InvalidValue(f"expected {name} to be valid Unicode, got: {shortened(key)}") from None
-    if size > _KEY_BYTES:
-        raise InvalidValue(f"expected {name} to be at most {_KEY_BYTES} bytes, got {size}: {shortened(key)}")
+    if size > most:
+        raise InvalidValue(f"expected {name} to be at most {most} bytes, got {size}: {shortened(key)}")

@@ -97,11 +97,16 @@ def full_name(team: str | None, name: str | None) -> str | None:
     """
     if not isinstance(name, str):
         return name  # none, or what the check of a key refuses in better words
+    check_bare(name)
+    return name if team is None else f"@{team}/{name}"
+
+
+def check_bare(name: str, what: str = "a name") -> None:
+    """Refuse a name that could be taken for one with a team's before it."""
     if name.startswith("@"):
         raise InvalidValue(
-            f"expected a name that does not begin with @, which stands for a team, got: {shortened(name)}"
+            f"expected {what} that does not begin with @, which stands for a team, got: {shortened(name)}"
         )
-    return name if team is None else f"@{team}/{name}"
 
 
 @overload

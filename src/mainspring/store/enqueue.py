@@ -9,7 +9,7 @@ from uuid import UUID
 
 from mainspring.errors import InvalidValue, KeyTaken, StoreUnavailable
 from mainspring.model.job import IfTaken, NewJob
-from mainspring.store import idempotency
+from mainspring.store import idempotency, rows
 from mainspring.store.callers import driver_connection
 from mainspring.store.chunks import chunks
 from mainspring.store.database import Database, Runner
@@ -71,6 +71,14 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: S
         standing = (db.attempt if alone else db.transact)(work)
         db.wake(topics)
     return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
+
+
+def repeats(db: Database, jobs: Sequence[NewJob]) -> set[UUID]:
+    """See `protocol.Enqueues.repeats`."""
+    held = {key for key, _ in db.read("holders", keys=rows.document(job.key for job in jobs if job.key))}
+    asked = [job.idempotency_key for job in jobs if job.idempotency_key]
+    known = {key for (key,) in db.read("find_idempotency", keys=rows.document(asked))}
+    return {job.id for job in jobs if job.key in held or job.idempotency_key in known}
 
 
 def _relate(tx: Runner, outlook: Outlook, members: Sequence[NewJob], own: bool) -> set[str]:

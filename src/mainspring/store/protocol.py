@@ -164,6 +164,10 @@ class Enqueues(Protocol):
         """
         ...
 
+    def repeats(self, jobs: Sequence[NewJob]) -> set[UUID]:
+        """Return the ids of those *jobs* for which another would stand by their keys, if they were enqueued now."""
+        ...
+
 
 class Claims(Protocol):
     """For workers: taking jobs."""

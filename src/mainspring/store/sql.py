@@ -93,6 +93,9 @@ class SqlStore:
         (stored,) = enqueue.enqueue(self._db, [new.job], conn, new.members)
         return stored
 
+    def repeats(self, jobs: Sequence[NewJob]) -> set[UUID]:
+        return enqueue.repeats(self._db, jobs)
+
     def claim(
         self,
         session: UUID,

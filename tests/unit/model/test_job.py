@@ -162,3 +162,24 @@ def test_a_value_in_a_message_is_cut_to_60_characters(value: object, shown: str)
 def test_what_a_database_would_choke_on_is_refused_before_it_gets_there(changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue, match=f"expected {next(iter(changes))} to be"):
         new_job(**changes)
+
+
+@pytest.mark.parametrize("name", ["key", "idempotency_key", "fair"])
+def test_a_key_that_could_be_taken_for_one_of_a_team_is_refused(name: str) -> None:
+    with pytest.raises(InvalidValue, match=f"expected {name} that does not begin with @"):
+        new_job(**{name: "@acme/1"})
+
+
+def test_a_job_that_is_given_to_a_team_has_its_keys_among_those_of_the_team() -> None:
+    given = new_job(key="a/b", idempotency_key="c", fair="d").given_to("acme")
+
+    assert (given.team, given.key, given.idempotency_key, given.fair) == ("acme", "@acme/a/b", "@acme/c", "@acme/d")
+    assert given.given_to("beta").key == "@beta/a/b"
+    assert new_job().given_to("acme").fair == "@acme/"
+    assert new_job().given_to(None).fair is None
+
+
+def test_a_job_is_given_to_a_team_however_long_its_keys_are() -> None:
+    longest = "k" * 512
+
+    assert new_job(key=longest).given_to("a" * 40).key == f"@{'a' * 40}/{longest}"

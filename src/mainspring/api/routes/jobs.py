@@ -94,7 +94,7 @@ def create_jobs(caller: Asking, wanted: BulkRequest) -> Response:
     prepared = [_prepared(caller, one) for one in wanted.jobs]
     tasks = sorted({one.task for one in prepared})
     caller.record(f"{len(prepared)} jobs", tasks=tasks[:20], first=str(prepared[0].id))
-    caller.admit(jobs=len(prepared))
+    caller.app.admit_prepared(prepared)
     stored = caller.app.enqueue_prepared(prepared)
     items = [{"id": job.id, "created": job.id == new.id} for new, job in zip(prepared, stored, strict=True)]
     return answer({"items": items}, 201)

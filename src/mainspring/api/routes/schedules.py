@@ -174,7 +174,7 @@ def backfill_schedule(caller: Asking, schedule_id: NameInPath, time: BackfillReq
     """Enqueue jobs for the ticks of a time in the past that are no jobs yet."""
     caller.app.schedules.get(schedule_id)
     caller.record(schedule_id, start=time.start.isoformat(), end=time.end.isoformat())
-    caller.admit(jobs=1)  # how many it makes is known when they are made
+    caller.admit(jobs=len(caller.app.schedules.ticks(schedule_id, time.start, time.end)))
     made = caller.app.schedules.backfill(schedule_id, time.start, time.end)
     return answer({"jobs": [job.id for job in made]}, 201)
 

@@ -48,7 +48,8 @@ def create_workflow(caller: Asking, wanted: WorkflowRequest) -> Response:
     """
     workflow = built(caller.app, wanted)
     caller.record(workflow.id, name=wanted.name, jobs=len(wanted.nodes), key=wanted.key)
-    caller.admit(jobs=len(wanted.nodes) + 1)
+    items = [len(node.map) if isinstance(node.map, list) else 0 for node in wanted.nodes]
+    caller.app.admit_prepared([workflow.request], 1 + len(wanted.nodes) + sum(items))
     stored = workflow.enqueue()
     return answer(_whole(caller, _found(caller, stored.id)), 201 if stored.id == workflow.id else 200)
 
