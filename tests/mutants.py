@@ -4120,13 +4120,6 @@ MUTANTS = [
         "tests/unit/model/test_job.py::test_a_key_that_could_be_taken_for_one_of_a_team_is_refused",
     ),
     Mutant(
-        "a key loses its beginning",
-        "model/job.py",
-        "bare = str if self.team is None else local_name",
-        "bare = local_name",
-        "tests/unit/model/test_job.py::test_a_job_that_is_given_to_a_team_has_its_keys_among_those_of_the_team",
-    ),
-    Mutant(
         "who asks again is refused for want of room",
         "app.py",
         "            if new == len(jobs):\n                raise\n",

@@ -176,13 +176,12 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
         Its keys were checked without the team's name and are not checked anew: nothing may be refused where this is
         asked for, such as in the midst of a settle.
         """
-        bare = str if self.team is None else local_name  # what begins with an @ is another's only if it was given away
         job = copy(self)
         force_setattr(job, "team", team)
         for name in ("key", "idempotency_key", "fair"):
             value = getattr(self, name)
             if value is not None:
-                force_setattr(job, name, full_name(team, bare(value)))
+                force_setattr(job, name, full_name(team, local_name(value)))
         if team is not None and self.fair is None:
             force_setattr(job, "fair", full_name(team, ""))
         return job
