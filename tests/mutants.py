@@ -55,6 +55,7 @@ APP_TOKENS, SCOPES, APART = (
 NOTIFY, APP_NOTIFICATIONS = "tests/conformance/test_notify.py", "tests/app/test_notifications.py"
 SIGNATURE, MAIL = "tests/notify/test_signature.py", "tests/notify/test_email.py"
 API_ACCESS, API_PROBLEMS = "tests/api/test_access.py", "tests/api/test_problems.py"
+API_CROWDS = "tests/api/test_crowds.py"
 CAPTURE, TRACES = "tests/worker/test_capture.py", "tests/worker/test_traces.py"
 LOGS, METRICS = "tests/conformance/test_logs.py", "tests/metrics/test_metrics.py"
 HEARTBEAT, SETTLER, EXECUTE, QUEUES = (
@@ -4132,6 +4133,49 @@ MUTANTS = [
         "return _each_alone(_enqueue, app, jobs, error)",
         "return _each_alone(_store, app, jobs, error)",
         "tests/api/test_creates.py::test_one_that_can_not_be_stored_takes_nothing_from_what_the_others_may_have",
+    ),
+    Mutant(
+        "a connection on which nobody asks anything stays",
+        "server.py",
+        "        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, "
+        "self.timeout_keep_alive_handler)\n",
+        "",
+        f"{API_CROWDS}::test_a_connection_on_which_nobody_asks_anything_is_closed",
+    ),
+    Mutant(
+        "half a head is waited for without end",
+        "server.py",
+        "        expected, self.timeout_keep_alive_task = self.timeout_keep_alive_task, None\n",
+        "        expected = None\n",
+        f"{API_CROWDS}::test_a_connection_on_which_nobody_asks_anything_is_closed",
+    ),
+    Mutant(
+        "a body is waited for without end",
+        "api/requests.py",
+        "async with asyncio.timeout(_PATIENCE):",
+        "async with asyncio.timeout(None):",
+        f"{API_CROWDS}::test_a_body_that_does_not_come_is_not_waited_for",
+    ),
+    Mutant(
+        "one token has all streams",
+        "api/crowd.py",
+        "if self._there[who] >= self._each:",
+        "if False:",
+        f"{API_CROWDS}::test_one_token_has_so_many_streams_and_another_has_its_own",
+    ),
+    Mutant(
+        "who waits with a revoked token gets his answer",
+        "api/routes/jobs.py",
+        "    await state.gate.check_still(caller)\n",
+        "",
+        f"{API_CROWDS}::test_who_waits_gets_no_answer_when_the_token_was_revoked_meanwhile",
+    ),
+    Mutant(
+        "whoever enqueues is told where the keys are",
+        "api/problems.py",
+        "    if isinstance(error, KeyMissing | InvalidKey):\n",
+        "    if False:\n",
+        "tests/api/test_secrets.py::test_who_enqueues_is_not_told_where_the_keys_are",
     ),
     Mutant(
         "commands leave nothing on record",

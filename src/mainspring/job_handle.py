@@ -155,7 +155,11 @@ class JobHandle(Generic[R_co]):
     def steps(self) -> list[Step]:
         """Return the steps that it has done, and the sleep or signal that it waits for, in the order of time."""
         job, keys = self.snapshot, self._client.keys
-        return [open_step(keys, job, step) for step in self._store.steps(self.id)]
+        return [open_step(keys, job, step) for step in self.stored_steps()]
+
+    def stored_steps(self) -> list[Step]:
+        """Return the same as they are stored: the results of an encrypted job are sealed."""
+        return self._store.steps(self.id)
 
     def explain(self) -> list[Reason]:
         """Return every reason why it does not run, the first to lift first; nothing when it may run or has."""

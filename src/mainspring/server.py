@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
+import resource
 import socket
 import threading
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mainspring.api.app import make_api
 from mainspring.api.callers import Settings, has_live_token
@@ -23,6 +27,7 @@ _GRACE = 10
 _IDLE = 30
 _LONGEST_HEAD = 16 * 1024
 _BACKLOG = 2048
+_FEWEST_CONNECTIONS, _MOST_CONNECTIONS, _FOR_OTHERS = 100, 4_000, 200
 
 log = logging.getLogger("mainspring.api")
 
@@ -84,6 +89,26 @@ class _Uvicorn(uvicorn.Server):
         self.ready.set()
 
 
+class _Connection(H11Protocol):
+    """One on which the head of a request must come in as soon as the next request must.
+
+    uvicorn waits without end for the first byte of a connection, and for the rest of a head: whoever opens many and
+    says nothing would have all of them, without a token.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def data_received(self, data: bytes) -> None:
+        expected, self.timeout_keep_alive_task = self.timeout_keep_alive_task, None
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = expected
+        elif expected is not None:
+            expected.cancel()
+
+
 def _check_guarded(app: Mainspring, host: str) -> None:
     if not has_live_token(app.unbound(), Role.ADMIN):
         raise InvalidValue(
@@ -95,8 +120,8 @@ def _check_guarded(app: Mainspring, host: str) -> None:
 def _config(api: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
         api,
-        # Named, so that what else is installed does not change how requests are read.
-        http="h11",
+        # Named, here and for the loop, so that what else is installed does not change how requests are read.
+        http=_Connection,
         loop="asyncio",
         ws="none",
         lifespan="on",
@@ -108,7 +133,14 @@ def _config(api: FastAPI) -> uvicorn.Config:
         timeout_graceful_shutdown=_GRACE,
         h11_max_incomplete_event_size=_LONGEST_HEAD,
         backlog=_BACKLOG,
+        limit_concurrency=_most_connections(),
     )
+
+
+def _most_connections() -> int:
+    """Return how many may be served at once: as many as leave some descriptors for files and the database."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(_FEWEST_CONNECTIONS, min(_MOST_CONNECTIONS, allowed - _FOR_OTHERS))
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -7,8 +7,9 @@ import logging
 import httpx
 import pytest
 
-from mainspring import Mainspring
-from mainspring.errors import KeyMissing
+from mainspring import Context, Mainspring
+from mainspring.errors import InvalidKey, KeyMissing
+from mainspring.testing import drain
 from tests.api.conftest import Client
 
 SECRETS = "/api/v1/secrets"
@@ -113,3 +114,46 @@ def test_a_server_without_keys_says_so_without_saying_more(
 
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:mainspring:key-missing")
     assert "/etc" not in answer.text
+
+
+def test_what_of_an_encrypted_job_can_not_be_opened_here_is_left_out(
+    app: Mainspring, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.task(encrypt=True)
+    def order(ctx: Context, number: int) -> int:
+        done: int = ctx.step("charge", abs, -number)
+        return done
+
+    job = order.enqueue(7)
+    drain(app)
+    shown = client.get(f"/api/v1/jobs/{job.id}/steps").json()["items"]
+    monkeypatch.setattr(type(app.client.keys), "open_document", _no_key)
+    hidden = client.get(f"/api/v1/jobs/{job.id}/steps")
+
+    assert [one["result"] for one in shown] == [7]
+    assert hidden.status_code == 200
+    assert [(one["name"], one["result"]) for one in hidden.json()["items"]] == [("charge", None)]
+
+
+@pytest.mark.parametrize("error", [KeyMissing, InvalidKey])
+def test_who_enqueues_is_not_told_where_the_keys_are(
+    app: Mainspring, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    @app.task(encrypt=True)
+    def hidden(number: int) -> int:
+        return number
+
+    def refuse(*_: object) -> None:
+        raise error("the keys in /etc/mainspring/keys are open to others")
+
+    monkeypatch.setattr(type(app.client.keys), "seal_document", refuse)
+
+    answer = client.post("/api/v1/jobs", json={"task": "hidden", "args": [1]})
+
+    assert answer.status_code == 503
+    assert answer.json()["type"] == "urn:mainspring:key-missing"
+    assert "/etc" not in answer.text
+
+
+def _no_key(*_: object) -> None:
+    raise KeyMissing("no key in /etc/mainspring/keys")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
@@ -14,6 +15,7 @@ import mainspring
 from mainspring.api import problems
 from mainspring.api.callers import TEAM_HEADER, Gate, Settings
 from mainspring.api.creates import Creates
+from mainspring.api.crowd import Crowd
 from mainspring.api.documents import ProblemDocument
 from mainspring.api.policy import policy_of
 from mainspring.api.recorder import Recorder
@@ -51,6 +53,9 @@ ROUTES: tuple[Routes, ...] = tuple(
         *(dead, limits, tokens, audit, health, logs, notifications, alerts, secrets, retention, metrics),
     )
 )
+
+_MOST_TRIALS = 4
+"""How many channels are tried at the same time: each may take as long as a server that never answers."""
 
 _ABOUT = f"""\
 Jobs, schedules and workflows over HTTP.
@@ -95,6 +100,9 @@ def make_api(app: Mainspring, settings: Settings | None = None) -> FastAPI:
     )
     api.state.app, api.state.gate = app, Gate(app, settings or Settings(), recorder)
     api.state.creates, api.state.stream, api.state.watch = creates, stream, watch
+    api.state.followers = Crowd("streams and waits", each=100, most=1_000)
+    api.state.trials = Crowd("trials", each=1, most=_MOST_TRIALS)
+    api.state.trial_threads = CapacityLimiter(_MOST_TRIALS)
     problems.install(api)
     api.add_middleware(Shell)
     for routes in ROUTES:

@@ -157,6 +157,11 @@ class Gate:
         token = await self._verified(caller.token)
         return token is not None and token.role_in(caller.team) is not None
 
+    async def check_still(self, caller: Caller) -> None:
+        """Refuse *caller*, who has waited for his answer, if he would not be let in now."""
+        if not await self.still_lets_in(caller):
+            raise _unknown()
+
     async def _token(self, request: Request, text: str | None) -> Token | None:
         """Return the token of *request*; None where none is needed."""
         if text is None:
@@ -166,7 +171,7 @@ class Gate:
             return None
         token = await self._verified(text)
         if token is None:
-            raise Problem(401, "token-unknown", "expected a token that is known, not revoked and not expired")
+            raise _unknown()
         return token
 
     async def _is_guarded(self) -> bool:
@@ -215,6 +220,10 @@ def has_live_token(app: Mainspring, role: Role = Role.VIEWER) -> bool:
         and any(granted.allows(role) for granted in token.grants.values())
         for token in app.tokens.list()
     )
+
+
+def _unknown() -> Problem:
+    return Problem(401, "token-unknown", "expected a token that is known, not revoked and not expired")
 
 
 def _bearer(request: Request) -> str | None:

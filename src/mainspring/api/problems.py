@@ -18,6 +18,7 @@ from starlette.responses import Response
 from mainspring.clock import random_bits
 from mainspring.errors import (
     IllegalMove,
+    InvalidKey,
     InvalidValue,
     KeyMissing,
     KeyTaken,
@@ -98,6 +99,10 @@ def told(error: MainspringError) -> Response:
         # What it says is for whoever runs the server: it may name hosts and users.
         log.warning("%s: %s", type(error).__name__, error)
         return problem(status, code_of(type(error)), "the database did not answer; ask again", retry_after=RETRY_AFTER)
+    if isinstance(error, KeyMissing | InvalidKey):
+        # Likewise: it names files.
+        log.warning("%s: %s", type(error).__name__, error)
+        return problem(503, "key-missing", "this server lacks the encryption key for that; tell whoever runs it")
     wait = error.retry_after if isinstance(error, QuotaExceeded) else None
     more = {} if wait is None else {"retry_after": wait}
     return problem(status, code_of(type(error)), str(error), **more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,6 +17,9 @@ M = TypeVar("M", bound=BaseModel)
 
 LARGEST = 1024 * 1024
 """Bytes of a request, but for routes that say otherwise."""
+
+_PATIENCE = 30
+"""Seconds that a body may take to come in: who sends a byte a minute must not keep a connection for it."""
 
 
 class JsonRequest(Request):
@@ -61,6 +65,13 @@ class JsonRequest(Request):
             raise self._too_large()
 
     async def _read(self) -> bytes:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await self._read_on()
+        except TimeoutError:
+            raise Problem(408, "too-slow", f"expected the whole body within {_PATIENCE} s, got a part of it") from None
+
+    async def _read_on(self) -> bytes:
         chunks, size = [], 0
         more = True
         while more:

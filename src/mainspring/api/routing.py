@@ -20,12 +20,13 @@ Quick = Callable[[JsonRequest, Any], Awaitable[Response]]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 _GUARDED = (401, 403, 404, 422, 503)
-_WITH_BODY = (400, 413, 415)
+_WITH_BODY = (400, 408, 413, 415)
 _SAID = {
     400: "The body is not JSON, or was cut off.",
     401: "There is no token, or none that lets anybody in.",
     403: "The role of the token is too small.",
     404: "There is no such thing, or it is another team's.",
+    408: "The body took too long.",
     409: "The thing is not in a state that allows it.",
     413: "The body is too large.",
     415: "The body is not JSON, or it is packed.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 from uuid import UUID
@@ -13,6 +13,7 @@ from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 
 from mainspring.api.callers import Asking, Caller, Gate
+from mainspring.api.crowd import Crowd
 from mainspring.api.policy import needs
 from mainspring.api.routing import Routes
 from mainspring.api.stream import Stream
@@ -31,15 +32,16 @@ _BEATS_TO_A_SIGN = 20
 _MEDIA_TYPE = "text/event-stream"
 
 
-@routes.get("/jobs/{job_id}/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE)
+@routes.get("/jobs/{job_id}/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE, problems=(429,))
 async def follow_job(request: Request, caller: Asking, job_id: UUID) -> Response:
     """Follow a job: an event `job` with all of it now, and whenever it has changed, until it has finished."""
     job = await asyncio.to_thread(caller.app.client.get, job_id)
     state = request.app.state
-    return _events(_job_events(state.gate, caller, state.watch, job))
+    state.followers.check(caller.actor)
+    return _events(_counted(state.followers, caller, _job_events(state.gate, caller, state.watch, job)))
 
 
-@routes.get("/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE)
+@routes.get("/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE, problems=(429,))
 async def follow_all(request: Request, caller: Asking) -> Response:
     """Follow the jobs of the team.
 
@@ -47,10 +49,19 @@ async def follow_all(request: Request, caller: Asking) -> Response:
     `skipped` tells that there were more changes than were sent: list the jobs to be up to date.
     """
     state = request.app.state
-    return _events(_team_events(state.gate, caller, state.stream))
+    state.followers.check(caller.actor)
+    return _events(_counted(state.followers, caller, _team_events(state.gate, caller, state.stream)))
 
 
-async def _job_events(gate: Gate, caller: Caller, watch: Watch, job: Job) -> AsyncIterator[bytes]:
+async def _counted(followers: Crowd, caller: Caller, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    """Yield *events*, counted from the first on: a stream that nobody begins to read is none."""
+    with followers.joined(caller.actor):
+        async with aclosing(events):
+            async for event in events:
+                yield event
+
+
+async def _job_events(gate: Gate, caller: Caller, watch: Watch, job: Job) -> AsyncGenerator[bytes]:
     async with aclosing(watch.follow(caller.app.client, job)) as changes:
         following = aiter(changes)
         news: asyncio.Future[Job] = asyncio.ensure_future(anext(following))
@@ -71,7 +82,7 @@ async def _job_events(gate: Gate, caller: Caller, watch: Watch, job: Job) -> Asy
             await asyncio.wait([news])
 
 
-async def _team_events(gate: Gate, caller: Caller, stream: Stream) -> AsyncIterator[bytes]:
+async def _team_events(gate: Gate, caller: Caller, stream: Stream) -> AsyncGenerator[bytes]:
     listener = stream.open(caller.app.client.team)
     try:
         yield b": listening\n\n"

@@ -32,4 +32,4 @@ def explain_job(caller: Asking, job_id: UUID) -> Response:
 def list_steps(caller: Asking, job_id: UUID) -> Response:
     """List the steps that a job has done, and the sleep or signal that it waits for."""
     job = caller.app.job(job_id)
-    return answer({"items": [step_document(job.snapshot, one, caller.keys) for one in job.steps()]})
+    return answer({"items": [step_document(job.snapshot, one, caller.keys) for one in job.stored_steps()]})

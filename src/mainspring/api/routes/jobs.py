@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Header, Query, Request
+from starlette.datastructures import State
 from starlette.responses import Response
 
 from mainspring.api.callers import Asking, Caller
@@ -115,7 +116,7 @@ def list_jobs(  # noqa: PLR0913 - one parameter for each filter
     return answer(page(found, limit, lambda job: job_document(job.snapshot, caller.keys), lambda job: job.id))
 
 
-@routes.get("/jobs/{job_id}", needs(Role.VIEWER), gives=JobDocument)
+@routes.get("/jobs/{job_id}", needs(Role.VIEWER), gives=JobDocument, problems=(429,))
 async def get_job(
     request: Request,
     caller: Asking,
@@ -127,8 +128,16 @@ async def get_job(
     """Show a job, at once or when it has finished."""
     job = await asyncio.to_thread(_seen, caller, job_id)
     if wait and not job.state.final:
-        job = await request.app.state.watch.final(caller.app.client, job, wait)
+        job = await _finished(request.app.state, caller, job, wait)
     return answer(await asyncio.to_thread(_whole, caller, job) if job.plan else job_document(job, caller.keys))
+
+
+async def _finished(state: State, caller: Caller, job: Job, patience: float) -> Job:
+    """Return *job* when it has finished, or *patience* has, to whoever is still let in then."""
+    with state.followers.joined(caller.actor):
+        job = await state.watch.final(caller.app.client, job, patience)
+    await state.gate.check_still(caller)
+    return job
 
 
 @routes.post("/jobs/{job_id}/cancel", needs(Role.SUBMITTER, records="job.cancel"), gives=StateDocument)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from anyio import to_thread
+from fastapi import Request
 from pydantic import ConfigDict, Field, RootModel
 from starlette.responses import Response
 
@@ -110,16 +112,26 @@ def remove_notification(caller: Asking, rule_id: NameInPath) -> Response:
     return nothing()
 
 
-@routes.post("/notifications/{rule_id:path}/test", needs(Role.ADMIN, records="notification.test"), gives=TrialDocument)
-def test_notification(caller: Asking, rule_id: NameInPath) -> Response:
-    """Send a word to try a channel, from the server and at once, and say what came of it."""
+@routes.post(
+    "/notifications/{rule_id:path}/test",
+    needs(Role.ADMIN, records="notification.test"),
+    gives=TrialDocument,
+    problems=(429,),
+)
+async def test_notification(request: Request, caller: Asking, rule_id: NameInPath) -> Response:
+    """Send a word to try a channel, from the server and at once, and say what came of it. One at a time for a team."""
+    with request.app.state.trials.joined(caller.team):
+        # Not on the threads of all requests: whoever has it sent to where nobody answers would hold them up.
+        return answer(await to_thread.run_sync(_trial, caller, rule_id, limiter=request.app.state.trial_threads))
+
+
+def _trial(caller: Caller, rule_id: str) -> dict[str, object]:
     caller.app.notifications.get(rule_id)
     caller.record(rule_id)
     try:
-        details = caller.app.notifications.test(rule_id)
+        return {"delivered": True, "error": None, "details": caller.app.notifications.test(rule_id)}
     except Undelivered as error:
-        return answer({"delivered": False, "error": str(error), "details": {}})
-    return answer({"delivered": True, "error": None, "details": details})
+        return {"delivered": False, "error": str(error), "details": {}}
 
 
 def _is_known(caller: Caller, rule_id: str) -> bool:
