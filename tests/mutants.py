@@ -4206,15 +4206,29 @@ MUTANTS = [
     Mutant(
         "a signature says nothing about the time",
         "notify/signature.py",
-        'timestamp.encode(errors="replace") + b"." + body',
-        "body",
+        'f"{notice_id}.{timestamp}."',
+        'f"{notice_id}."',
         f"{SIGNATURE}::test_what_was_changed_is_not_ours",
+    ),
+    Mutant(
+        "a signature says nothing about the id by which receivers tell what came before",
+        "notify/signature.py",
+        'f"{notice_id}.{timestamp}."',
+        'f"{timestamp}."',
+        f"{SIGNATURE}::test_what_was_changed_is_not_ours",
+    ),
+    Mutant(
+        "an id may reach into the body that is signed",
+        "notify/signature.py",
+        'return notice_id != "" and "." not in notice_id',
+        'return notice_id != ""',
+        f"{SIGNATURE}::test_what_is_signed_can_not_be_taken_apart_in_another_place",
     ),
     Mutant(
         "what was sent once can be sent again for ever",
         "notify/signature.py",
-        "any(genuine) and _is_recent(timestamp, window)",
-        "any(genuine)",
+        " and _is_recent(timestamp, window)",
+        "",
         f"{SIGNATURE}::test_what_is_too_old_or_from_the_future_is_refused",
     ),
     Mutant(

@@ -58,7 +58,7 @@ def signed_headers(letter: Letter, body: bytes, secrets: Sequence[str]) -> dict[
     """Return the headers by which the receiver knows *body*, and whose it is if there are *secrets*."""
     timestamp = int(_clock.now().timestamp())
     headers = {ID: str(letter.id), TIMESTAMP: str(timestamp), EVENT: str(letter.notice.get("event", ""))}
-    return {**headers, SIGNATURE: sign(secrets, timestamp, body)} if secrets else headers
+    return {**headers, SIGNATURE: sign(secrets, headers[ID], timestamp, body)} if secrets else headers
 
 
 def _judge(reply: Reply, place: str) -> None:
