@@ -53,7 +53,7 @@ APP_TOKENS, SCOPES, APART = (
     "tests/properties/test_teams_apart.py",
 )
 NOTIFY, APP_NOTIFICATIONS = "tests/conformance/test_notify.py", "tests/app/test_notifications.py"
-SIGNATURE, MAIL = "tests/notify/test_signature.py", "tests/notify/test_email.py"
+SIGNATURE, MAIL, WEBHOOKS = (f"tests/notify/test_{name}.py" for name in ("signature", "email", "webhook"))
 API_ACCESS, API_PROBLEMS = "tests/api/test_access.py", "tests/api/test_problems.py"
 CAPTURE, TRACES = "tests/worker/test_capture.py", "tests/worker/test_traces.py"
 LOGS, METRICS = "tests/conformance/test_logs.py", "tests/metrics/test_metrics.py"
@@ -4225,6 +4225,20 @@ MUTANTS = [
         f"{SIGNATURE}::test_what_is_signed_can_not_be_taken_apart_in_another_place",
     ),
     Mutant(
+        "where a webhook leads is told to whoever may see its job, if the receiver repeats it",
+        "notify/webhook.py",
+        'one_line(redact(reply.body.decode(errors="replace")))',
+        'one_line(reply.body.decode(errors="replace"))',
+        f"{WEBHOOKS}::test_where_it_leads_and_its_secret_are_not_told_though_the_receiver_repeats_them",
+    ),
+    Mutant(
+        "where a webhook leads is told if its receiver speaks no HTTP",
+        "notify/webhook.py",
+        "raise Undelivered(redact(str(error))) from None",
+        "raise Undelivered(redact(str(error))) from error",
+        f"{WEBHOOKS}::test_where_it_leads_is_not_told_though_the_receiver_answers_with_no_http",
+    ),
+    Mutant(
         "what was sent once can be sent again for ever",
         "notify/signature.py",
         " and _is_recent(timestamp, window)",
@@ -4251,6 +4265,20 @@ MUTANTS = [
         "connection.starttls(context=tls())",
         "connection.starttls(context=ssl._create_unverified_context())",
         f"{MAIL}::test_a_server_whose_certificate_is_not_trusted_gets_neither_mail_nor_password",
+    ),
+    Mutant(
+        "the password of the mail server is kept with the job, as the cause of its failure",
+        "notify/email.py",
+        'raise server.unusable("the log-in was refused") from None',
+        'raise server.unusable("the log-in was refused")',
+        f"{APP_NOTIFICATIONS}::test_with_what_the_mail_server_is_logged_in_to_is_kept_nowhere",
+    ),
+    Mutant(
+        "the password of the mail server is told where the server repeats it later",
+        "notify/email.py",
+        'Redactor([user, password, f"\\0{user}\\0{password}"])(words)',
+        "words",
+        f"{MAIL}::test_a_server_that_repeats_the_log_in_later_is_not_quoted",
     ),
     Mutant(
         "a mail that was refused for good is tried again",
