@@ -3116,6 +3116,13 @@ MUTANTS = [
         f"{GUARD}::test_an_address_that_is_not_public_is_refused_as_such_and_as_what_a_name_stands_for[169",
     ),
     Mutant(
+        "a cloud's own address that lies among public ones is public",
+        "outbound/addresses.py",
+        '        "168.63.129.16/32",  # public by its number, but in Azure the host of the machine answers\n',
+        "",
+        f"{GUARD}::test_an_address_that_is_not_public_is_refused_as_such_and_as_what_a_name_stands_for[168",
+    ),
+    Mutant(
         "requests go to any port",
         "outbound/outbound.py",
         "if target.port not in self._ports:",
