@@ -3571,6 +3571,27 @@ MUTANTS = [
         f"{KEYS_OF_OURS}::test_keys_that_are_none_or_can_be_guessed_are_refused_and_not_shown",
     ),
     Mutant(
+        "what is sealed after a rotation is sealed with the old key",
+        "keys.py",
+        "if _stamp_of(known.file) in (known.stamp, None):",
+        "if True:",
+        f"{KEYS_OF_OURS}::test_a_key_that_is_put_in_front_seals_from_a_second_later_on",
+    ),
+    Mutant(
+        "a key file that is lost is replaced",
+        "keys.py",
+        "            if not self._used():\n",
+        "            if True:\n",
+        f"{KEYS_OF_OURS}::test_no_key_is_made_where_something_is_sealed_with_one_that_is_lost",
+    ),
+    Mutant(
+        "a key file is replaced though results are sealed with what was in it",
+        "store/sqlite/file.py",
+        """OR result LIKE '{ "sealed":"%' """,
+        "",
+        f"{APP_SECRETS}::test_a_key_file_that_is_lost_is_not_replaced_while_anything_is_sealed[jobs_done",
+    ),
+    Mutant(
         "whoever opens something makes a key",
         "keys.py",
         "        if keys is None:\n            raise self._missing()\n        return keys.unseal",
