@@ -4190,6 +4190,27 @@ MUTANTS = [
         f"{NOTIFY}::test_a_rule_holds_for_all_jobs_of_its_team_and_for_no_others",
     ),
     Mutant(
+        "a team has as many rules as it likes, for each of which every settle stores a job",
+        "store/teams.py",
+        "if found >= MOST[kind] and not known:",
+        "if False:",
+        f"{QUOTAS}::test_nobody_has_more_than_a_hundred_rules_which_every_settle_has_to_follow[sqlite",
+    ),
+    Mutant(
+        "a team that is full can't change what it has",
+        "store/teams.py",
+        "if found >= MOST[kind] and not known:",
+        "if found >= MOST[kind]:",
+        f"{QUOTAS}::test_what_is_full_takes_nothing_new_until_something_is_removed[sqlite",
+    ),
+    Mutant(
+        "many who add rules at once get beyond what a team may have (PostgreSQL)",
+        "store/teams.py",
+        '    tx.run("lock_room", room=f"{kind} {team}")\n',
+        "",
+        f"{QUOTAS}::test_many_who_add_at_once_do_not_get_beyond_it_together[postgres",
+    ),
+    Mutant(
         "where a webhook leads exactly is for all to read",
         "model/notice.py",
         '"to": channel.place',
