@@ -53,7 +53,7 @@ APP_TOKENS, SCOPES, APART = (
     "tests/properties/test_teams_apart.py",
 )
 NOTIFY, APP_NOTIFICATIONS = "tests/conformance/test_notify.py", "tests/app/test_notifications.py"
-SIGNATURE, MAIL = "tests/notify/test_signature.py", "tests/notify/test_email.py"
+SIGNATURE, MAIL, WEBHOOKS = (f"tests/notify/test_{name}.py" for name in ("signature", "email", "webhook"))
 API_ACCESS, API_PROBLEMS = "tests/api/test_access.py", "tests/api/test_problems.py"
 API_CROWDS = "tests/api/test_crowds.py"
 CAPTURE, TRACES = "tests/worker/test_capture.py", "tests/worker/test_traces.py"
@@ -3117,6 +3117,13 @@ MUTANTS = [
         f"{GUARD}::test_an_address_that_is_not_public_is_refused_as_such_and_as_what_a_name_stands_for[169",
     ),
     Mutant(
+        "a cloud's own address that lies among public ones is public",
+        "outbound/addresses.py",
+        '        "168.63.129.16/32",  # public by its number, but in Azure the host of the machine answers\n',
+        "",
+        f"{GUARD}::test_an_address_that_is_not_public_is_refused_as_such_and_as_what_a_name_stands_for[168",
+    ),
+    Mutant(
         "requests go to any port",
         "outbound/outbound.py",
         "if target.port not in self._ports:",
@@ -3563,6 +3570,27 @@ MUTANTS = [
         "if len(set(key)) < _FEWEST_DIFFERENT or len(steps) == 1 or all(32 <= byte < 127 for byte in key):",
         "if False:",
         f"{KEYS_OF_OURS}::test_keys_that_are_none_or_can_be_guessed_are_refused_and_not_shown",
+    ),
+    Mutant(
+        "what is sealed after a rotation is sealed with the old key",
+        "keys.py",
+        "if _stamp_of(known.file) in (known.stamp, None):",
+        "if True:",
+        f"{KEYS_OF_OURS}::test_a_key_that_is_put_in_front_seals_from_a_second_later_on",
+    ),
+    Mutant(
+        "a key file that is lost is replaced",
+        "keys.py",
+        "            if not self._used():\n",
+        "            if True:\n",
+        f"{KEYS_OF_OURS}::test_no_key_is_made_where_something_is_sealed_with_one_that_is_lost",
+    ),
+    Mutant(
+        "a key file is replaced though results are sealed with what was in it",
+        "store/sqlite/file.py",
+        """OR result LIKE '{ "sealed":"%' """,
+        "",
+        f"{APP_SECRETS}::test_a_key_file_that_is_lost_is_not_replaced_while_anything_is_sealed[jobs_done",
     ),
     Mutant(
         "whoever opens something makes a key",
@@ -4227,6 +4255,27 @@ MUTANTS = [
         f"{NOTIFY}::test_a_rule_holds_for_all_jobs_of_its_team_and_for_no_others",
     ),
     Mutant(
+        "a team has as many rules as it likes, for each of which every settle stores a job",
+        "store/teams.py",
+        "if found >= MOST[kind] and not known:",
+        "if False:",
+        f"{QUOTAS}::test_nobody_has_more_than_a_hundred_rules_which_every_settle_has_to_follow[sqlite",
+    ),
+    Mutant(
+        "a team that is full can't change what it has",
+        "store/teams.py",
+        "if found >= MOST[kind] and not known:",
+        "if found >= MOST[kind]:",
+        f"{QUOTAS}::test_what_is_full_takes_nothing_new_until_something_is_removed[sqlite",
+    ),
+    Mutant(
+        "many who add rules at once get beyond what a team may have (PostgreSQL)",
+        "store/teams.py",
+        '    tx.run("lock_room", room=f"{kind} {team}")\n',
+        "",
+        f"{QUOTAS}::test_many_who_add_at_once_do_not_get_beyond_it_together[postgres",
+    ),
+    Mutant(
         "where a webhook leads exactly is for all to read",
         "model/notice.py",
         '"to": channel.place',
@@ -4271,15 +4320,43 @@ MUTANTS = [
     Mutant(
         "a signature says nothing about the time",
         "notify/signature.py",
-        'timestamp.encode(errors="replace") + b"." + body',
-        "body",
+        'f"{notice_id}.{timestamp}."',
+        'f"{notice_id}."',
         f"{SIGNATURE}::test_what_was_changed_is_not_ours",
+    ),
+    Mutant(
+        "a signature says nothing about the id by which receivers tell what came before",
+        "notify/signature.py",
+        'f"{notice_id}.{timestamp}."',
+        'f"{timestamp}."',
+        f"{SIGNATURE}::test_what_was_changed_is_not_ours",
+    ),
+    Mutant(
+        "an id may reach into the body that is signed",
+        "notify/signature.py",
+        'return notice_id != "" and "." not in notice_id',
+        'return notice_id != ""',
+        f"{SIGNATURE}::test_what_is_signed_can_not_be_taken_apart_in_another_place",
+    ),
+    Mutant(
+        "where a webhook leads is told to whoever may see its job, if the receiver repeats it",
+        "notify/webhook.py",
+        'one_line(redact(reply.body.decode(errors="replace")))',
+        'one_line(reply.body.decode(errors="replace"))',
+        f"{WEBHOOKS}::test_where_it_leads_and_its_secret_are_not_told_though_the_receiver_repeats_them",
+    ),
+    Mutant(
+        "where a webhook leads is told if its receiver speaks no HTTP",
+        "notify/webhook.py",
+        "raise Undelivered(redact(str(error))) from None",
+        "raise Undelivered(redact(str(error))) from error",
+        f"{WEBHOOKS}::test_where_it_leads_is_not_told_though_the_receiver_answers_with_no_http",
     ),
     Mutant(
         "what was sent once can be sent again for ever",
         "notify/signature.py",
-        "any(genuine) and _is_recent(timestamp, window)",
-        "any(genuine)",
+        " and _is_recent(timestamp, window)",
+        "",
         f"{SIGNATURE}::test_what_is_too_old_or_from_the_future_is_refused",
     ),
     Mutant(
@@ -4302,6 +4379,20 @@ MUTANTS = [
         "connection.starttls(context=tls())",
         "connection.starttls(context=ssl._create_unverified_context())",
         f"{MAIL}::test_a_server_whose_certificate_is_not_trusted_gets_neither_mail_nor_password",
+    ),
+    Mutant(
+        "the password of the mail server is kept with the job, as the cause of its failure",
+        "notify/email.py",
+        'raise server.unusable("the log-in was refused") from None',
+        'raise server.unusable("the log-in was refused")',
+        f"{APP_NOTIFICATIONS}::test_with_what_the_mail_server_is_logged_in_to_is_kept_nowhere",
+    ),
+    Mutant(
+        "the password of the mail server is told where the server repeats it later",
+        "notify/email.py",
+        'Redactor([user, password, f"\\0{user}\\0{password}"])(words)',
+        "words",
+        f"{MAIL}::test_a_server_that_repeats_the_log_in_later_is_not_quoted",
     ),
     Mutant(
         "a mail that was refused for good is tried again",

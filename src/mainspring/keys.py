@@ -18,11 +18,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from mainspring.clock import SystemClock
 from mainspring.errors import InvalidKey, KeyMissing, MainspringError, SealBroken
 from mainspring.model.job import Job
 from mainspring.model.sealed import (
@@ -53,6 +54,10 @@ _FEWEST_DIFFERENT = 12
 
 _OTHERS, _OTHERS_BUT_READERS_IN_GROUP = 0o077, 0o037
 _LARGEST_FILE = 65_536
+_FRESH = 1.0
+"""Seconds for which it is taken for granted that a file is as it was read."""
+
+_clock = SystemClock()
 
 _EXPECTED = "expected encryption keys as id:base64 of 32 bytes, with a comma or a new line between two"
 _WHAT = "what is sealed here"
@@ -120,12 +125,15 @@ class Keyring:
     """The keys of an installation, read when they are first needed; safe from any thread.
 
     They are in MAINSPRING_KEYS, or in the file that MAINSPRING_KEY_FILE names. A SQLite database needs neither: its
-    keys are in a file *beside* it, which whoever first seals anything makes.
+    keys are in a file *beside* it, which whoever first seals anything makes. A file that has changed is read again.
     """
 
-    def __init__(self, beside: Path | None) -> None:
+    def __init__(self, beside: Path | None, used: Callable[[], bool] = lambda: False) -> None:
+        """*used* returns whether the database holds anything sealed, so that its keys are somewhere, or were."""
         self.beside = beside
-        self._known: Keys | None = None
+        self._used = used
+        self._known: _Found | None = None
+        self._look_at = 0.0
         self._reading = threading.Lock()
 
     @property
@@ -138,10 +146,10 @@ class Keyring:
         return self._needed().seal(plain, context)
 
     def unseal(self, sealed: str, context: str, what: str = _WHAT) -> str:
-        """See `Keys.unseal`. A key that was added to a file since it was read is found."""
-        keys = self._known
+        """See `Keys.unseal`. A key that was added to a file just now is found."""
+        keys = self._current()
         if keys is None or key_id_of(sealed, what) not in keys:
-            keys = self._read()
+            keys = self._read() or keys
         if keys is None:
             raise self._missing()
         return keys.unseal(sealed, context, what)
@@ -155,26 +163,52 @@ class Keyring:
         return self.unseal(sealed_in(document), context, what) if is_closed(document) else document
 
     def _needed(self) -> Keys:
-        """Return the keys, made if they are to be in a file of our own and there is none."""
-        keys = self._known or self._read()
+        """Return the keys, made if they are to be in a file of our own and nothing was ever sealed with others."""
+        keys = self._current()
         if keys is None and self.beside is not None:
-            _make(self.beside)
-            keys = self._read()
+            # Not in place of one that was lost: nobody would notice while it can still be found again.
+            if not self._used():
+                _make(self.beside)
+            keys = self._read()  # another may have made it, and used it, while we looked
         if keys is None:
             raise self._missing()
         return keys
 
+    def _current(self) -> Keys | None:
+        """Return the keys as they are now, or were a moment ago; None if there are none.
+
+        Those of a file that is gone are used as they were: it may be about to be replaced.
+        """
+        known = self._known
+        if known is None:
+            return self._read()
+        if known.file is None or (now := _clock.steady()) < self._look_at:
+            return known.keys
+        if _stamp_of(known.file) in (known.stamp, None):
+            self._look_at = now + _FRESH
+            return known.keys
+        return self._read() or known.keys
+
     def _read(self) -> Keys | None:
         with self._reading:
-            named, text = os.environ.get(KEY_FILE), os.environ.get(KEYS)
-            if named is not None and text is not None:
-                raise InvalidKey(f"expected {KEYS} or {KEY_FILE}, got both; unset one of them")
-            if text is None and named is not None:
-                text = _content(Path(named), _OTHERS_BUT_READERS_IN_GROUP)
-            elif text is None and self.beside is not None and self.beside.exists():
-                text = _content(self.beside, _OTHERS)
-            self._known = None if text is None else Keys.read(text)
-            return self._known
+            look_at = _clock.steady() + _FRESH
+            found = self._find()
+            if found is None:
+                return None
+            self._known, self._look_at = found, look_at
+            return found.keys
+
+    def _find(self) -> _Found | None:
+        named, text = os.environ.get(KEY_FILE), os.environ.get(KEYS)
+        if named is not None and text is not None:
+            raise InvalidKey(f"expected {KEYS} or {KEY_FILE}, got both; unset one of them")
+        if text is not None:
+            return _Found(Keys.read(text))
+        if named is not None:
+            return _found_in(Path(named), _OTHERS_BUT_READERS_IN_GROUP)
+        if self.beside is not None and self.beside.exists():
+            return _found_in(self.beside, _OTHERS)
+        return None
 
     def _missing(self) -> KeyMissing:
         if self.beside is not None:
@@ -182,6 +216,22 @@ class Keyring:
                 f"there are no encryption keys: the file {self.beside} is gone; restore it, or set {KEYS}"
             )
         return KeyMissing(f"there are no encryption keys; {_MAKE_ONE}, and set {KEYS} to it in every process")
+
+
+class _Stamp(NamedTuple):
+    """What tells a file from what it was before."""
+
+    changed: int
+    inode: int
+    size: int
+
+
+class _Found(NamedTuple):
+    """Keys, and where they were found, if that is a file."""
+
+    keys: Keys
+    file: Path | None = None
+    stamp: _Stamp | None = None
 
 
 def payload_closer(keys: Keyring | None, task: str) -> Callable[[UUID, str], str]:
@@ -284,21 +334,35 @@ def _bytes(text: str) -> bytes:
     return data
 
 
-def _content(file: Path, forbidden: int) -> str:
-    """Return what is in *file*, if nobody has rights to it that are *forbidden*."""
+def _found_in(file: Path, forbidden: int) -> _Found:
+    """Return the keys in *file*, if nobody has rights to it that are *forbidden*."""
     try:
         with file.open("rb") as opened:
-            mode = stat.S_IMODE(os.fstat(opened.fileno()).st_mode)
+            status = os.fstat(opened.fileno())
+            mode = stat.S_IMODE(status.st_mode)
             if mode & forbidden:
                 raise InvalidKey(
                     f"the encryption keys in {file} are open to others (mode {mode:04o}); run `chmod 600 {file}`, and "
                     "replace the keys if others may have read them"
                 )
-            return opened.read(_LARGEST_FILE).decode()
+            text = opened.read(_LARGEST_FILE).decode()
     except UnicodeDecodeError:
         raise InvalidKey(f"{_EXPECTED}, got no text in {file}") from None
     except OSError as error:
         raise KeyMissing(f"the encryption keys in {file} can't be read: {error.strerror}") from None
+    return _Found(Keys.read(text), file, _stamped(status))
+
+
+def _stamp_of(file: Path) -> _Stamp | None:
+    """Return what tells *file* from what it was before; None if it is gone."""
+    try:
+        return _stamped(file.stat())
+    except OSError:
+        return None
+
+
+def _stamped(status: os.stat_result) -> _Stamp:
+    return _Stamp(status.st_mtime_ns, status.st_ino, status.st_size)
 
 
 def _make(file: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from mainspring.model.job import JobState
 from mainspring.notify import Delivery, verify
 from mainspring.outbound import Outbound
 from tests.notify.test_webhook import parts
-from tests.support.mailbox import mail_server
+from tests.support.mailbox import indiscreet_server, mail_server
 from tests.support.notices import events, notice_of, notifications
 from tests.support.receiver import Receiver, answering, receiving
 from tests.support.waiting import until
@@ -93,6 +94,39 @@ def test_a_mail_goes_out_within_what_a_team_may_send(app: Mainspring) -> None:
 
     assert [mail["Subject"] for mail in mailbox.mails] == ["[default] work succeeded"]
     assert [limit.key for limit in app.limits.list()] == ["mainspring.email:default"]
+
+
+@pytest.mark.parametrize("refuses", ["AUTH", "RCPT"])
+def test_with_what_the_mail_server_is_logged_in_to_is_kept_nowhere(app: Mainspring, refuses: str) -> None:
+    task = app.task(name="work", notify=[Email("ops@example.org", on="success")])(lambda: None)
+    with indiscreet_server(refuses) as place:
+        smtp = f"smtp://jobs-user:canary-bird@{place}"
+        with app.worker(delivery=Delivery(smtp=smtp, mail_from="jobs@example.org")):
+            task.enqueue()
+            until(lambda: any(one.error for job in app.jobs(queue=QUEUE) for one in job.attempts()))
+
+    (told,) = app.jobs(queue=QUEUE)
+    attempt, *_ = told.attempts()
+    kept = f"{attempt.error} {attempt.details} {told.refresh().error}"
+    assert "Traceback" in kept
+    encoded = b64encode(b"\0jobs-user\0canary-bird").decode()
+    assert not [word for word in ("canary", "jobs-user", encoded) if word in kept]
+
+
+def test_where_a_webhook_leads_is_kept_nowhere_though_the_receiver_repeats_it(app: Mainspring) -> None:
+    with receiving(answering("404 Not", body=b"Cannot POST /hooks/canary-bird?key=canary-two")) as receiver:
+        hook = Webhook(f"{receiver.url}/hooks/canary-bird?key=canary-two", on="success")
+        task = app.task(name="work", notify=[hook])(lambda: None)
+        run_all(app, Delivery(outbound=LOOPBACK), task.enqueue)
+        app.notifications.add("hook", hook)
+        with pytest.raises(MainspringError) as raised:
+            app.notifications.test("hook", delivery=Delivery(outbound=LOOPBACK))
+
+    (told,) = app.jobs(queue=QUEUE)
+    (attempt,) = told.attempts()
+    kept = f"{attempt.error} {attempt.details} {told.refresh().error} {raised.value}"
+    assert "Traceback" in kept
+    assert "canary" not in kept
 
 
 def test_nobody_is_told_of_a_transaction_that_its_handler_breaks_off(app: Mainspring) -> None:

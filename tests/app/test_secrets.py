@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from mainspring import Mainspring
+from mainspring import Context, Mainspring, every
 from mainspring.errors import InvalidPayload, InvalidValue, KeyMissing, SealBroken, SecretNotFound
 from mainspring.keys import new_key
+from mainspring.store.open import keyring
 from mainspring.testing import drain, isolated
 from tests.support.databases import dump, execute, table
 
@@ -145,6 +146,99 @@ def test_on_a_server_without_keys_it_is_said_how_to_get_some(
 
     with pytest.raises(KeyMissing, match="mainspring secrets new-key"):
         app.secrets.set("token", "value")
+    app.close()
+
+
+PLACES = [
+    ("secrets", "sealed"),
+    ("schedules", "definition"),
+    ("signals", "value"),
+    ("steps", "result"),
+    ("jobs", "payload"),
+    ("jobs", "plan"),
+    ("jobs_done", "payload"),
+    ("jobs_done", "result"),
+    ("jobs_done", "plan"),
+]
+
+
+def seal_everywhere(url: str) -> None:
+    """Leave something sealed in each of PLACES."""
+    app = Mainspring(url, encrypt=True)
+
+    @app.task
+    def echo(text: str) -> str:
+        return text
+
+    @app.task
+    def durable(ctx: Context, text: str) -> None:
+        ctx.step("say", lambda: text)
+        ctx.wait_signal("go")
+
+    def saga() -> None:
+        with app.workflow("saga") as wf:
+            member = wf.add(echo, "text")
+            member.on_failure(echo, "undone")
+        wf.enqueue()
+
+    app.secrets.set("token", "value")
+    app.schedules.add("daily", echo, every("1d"), kwargs={"text": "text"})
+    waiting = durable.enqueue("text")
+    saga()
+    drain(app)
+    saga()
+    waiting.signal("other", "text")
+    app.close()
+
+
+def leave_only(url: str, place: str, column: str) -> None:
+    """Remove what is sealed from all other places."""
+    for other, field in PLACES:
+        if other != place:
+            execute(url, f"DELETE FROM mainspring_{other}")
+        elif field != column:
+            execute(url, f"UPDATE mainspring_{other} SET {field} = '{{}}'")
+    assert "sealed" in str(execute(url, f"SELECT {column} FROM mainspring_{place}")) or place == "secrets"
+
+
+@pytest.mark.parametrize(("place", "column"), PLACES)
+def test_a_key_file_that_is_lost_is_not_replaced_while_anything_is_sealed(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, place: str, column: str
+) -> None:
+    monkeypatch.delenv("MAINSPRING_KEYS")
+    seal_everywhere(sqlite_url)
+    leave_only(sqlite_url, place, column)
+    kept = keyring(sqlite_url).beside
+    assert kept is not None
+    away = kept.rename(kept.with_name("away"))
+
+    with pytest.raises(KeyMissing, match="is gone; restore it"):
+        Mainspring(sqlite_url).secrets.set("token", "new")
+    assert not kept.exists()
+    away.rename(kept)
+    assert keyring(sqlite_url).first
+
+
+def test_where_nothing_is_sealed_a_key_is_made(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAINSPRING_KEYS")
+    app = Mainspring(sqlite_url)
+
+    @app.task
+    def echo(text: str) -> str:
+        return text
+
+    echo.enqueue('{ "sealed":"v1')
+    app.schedules.add("daily", echo, every("1d"), kwargs={"text": "text"})
+    drain(app)
+    echo.enqueue("text")
+
+    app.secrets.set("token", "value")
+
+    app.secrets.remove("token")
+    kept = keyring(sqlite_url).beside
+    assert kept is not None
+    kept.unlink()
+    assert keyring(sqlite_url).first  # nothing is lost by that
     app.close()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
@@ -10,12 +12,16 @@ from unittest.mock import patch
 import pytest
 
 from mainspring.errors import InvalidValue, QuotaExceeded
+from mainspring.model.alert import dead
+from mainspring.model.channel import Email
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Succeeded
+from mainspring.model.secret import SealedSecret
 from mainspring.model.team import Team
 from mainspring.store import teams
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
+from tests.support.alerts import new_alert
 from tests.support.factories import claimed_job, new_jobs
 from tests.support.schedules import new_schedule
 
@@ -182,3 +188,86 @@ def test_a_rate_holds_exactly_however_many_ask_at_once(store: SqlStore) -> None:
         thread.join()
 
     assert len(admitted) == 40
+
+
+# --- what no team may have more of, whatever was said of it
+
+
+def put_rule(store: SqlStore, team: str | None, name: str) -> None:
+    store.put_rule(team or "default", name, Email("ops@example.org"))
+
+
+def put_alert(store: SqlStore, team: str | None, name: str) -> None:
+    store.put_alert(new_alert(dead(), f"@{team}/{name}" if team else name, team))
+
+
+def put_secret(store: SqlStore, team: str | None, name: str) -> None:
+    store.put_secret(SealedSecret(team or "default", name, "v1.k.n.sealed"), "ada")
+
+
+KINDS = [("rule", put_rule), ("alert", put_alert), ("secret", put_secret)]
+Put = Callable[[SqlStore, str | None, str], None]
+
+
+def names_of(store: SqlStore, kind: str, team: str) -> list[str]:
+    if kind == "rule":
+        return [one.id for one in store.rules(team)]
+    return (
+        [one.id for one in store.alerts(scope=team)] if kind == "alert" else [one.name for one in store.secrets(team)]
+    )
+
+
+def test_nobody_has_more_than_a_hundred_rules_which_every_settle_has_to_follow(store: SqlStore) -> None:
+    for number in range(100):
+        put_rule(store, "acme", f"rule-{number}")
+
+    with pytest.raises(QuotaExceeded, match="team 'acme' may not have more than 100 notifications; remove one"):
+        put_rule(store, "acme", "one-more")
+    assert len(store.rules("acme")) == 100
+
+
+@pytest.mark.parametrize(("kind", "put"), KINDS)
+def test_what_is_full_takes_nothing_new_until_something_is_removed(store: SqlStore, kind: str, put: Put) -> None:
+    with patch.dict(teams.MOST, {kind: 3}):
+        for name in "abc":
+            put(store, "acme", name)
+
+        with pytest.raises(QuotaExceeded, match="more than 3 "):
+            put(store, "acme", "d")
+        put(store, "acme", "a")  # which is there
+        put(store, "beta", "d")
+        remove = {"rule": store.remove_rule, "secret": store.remove_secret}
+        assert store.remove_alert("@acme/b") if kind == "alert" else remove[kind]("acme", "b")
+        put(store, "acme", "d")
+
+    assert len(names_of(store, kind, "acme")) == 3
+
+
+def test_alerts_on_everybodys_jobs_are_counted_by_themselves(store: SqlStore) -> None:
+    known = len(store.alerts())  # those that every database has
+    with patch.dict(teams.MOST, {"alert": known + 1}):
+        put_alert(store, "acme", "a")
+        put_alert(store, None, "a")
+
+        with pytest.raises(QuotaExceeded, match="team 'default' may not have more than"):
+            put_alert(store, None, "b")
+
+
+@pytest.mark.parametrize(("kind", "put"), KINDS)
+def test_many_who_add_at_once_do_not_get_beyond_it_together(store: SqlStore, kind: str, put: Put) -> None:
+    ready = threading.Barrier(4)
+
+    def add(who: int) -> None:
+        ready.wait()
+        for number in range(5):
+            with suppress(QuotaExceeded):
+                put(store, "acme", f"{who}-{number}")
+
+    with patch.dict(teams.MOST, {kind: 7}):
+        threads = [threading.Thread(target=add, args=(who,)) for who in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert len(names_of(store, kind, "acme")) == 7

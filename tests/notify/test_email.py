@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from base64 import b64encode
 from email import message_from_bytes
 from email.policy import default
 from pathlib import Path
@@ -15,8 +16,9 @@ from mainspring import Email
 from mainspring.errors import InvalidValue, Undeliverable, Undelivered
 from mainspring.notify import Delivery
 from mainspring.notify.email import compose, send, sender_of, server_of
+from mainspring.worker.failure import traceback_of
 from tests.support.certificates import certificate_of
-from tests.support.mailbox import Mailbox, mail_server
+from tests.support.mailbox import Mailbox, indiscreet_server, mail_server
 
 ID = UUID("01890000-0000-7000-8000-000000000001")
 NOTICE: dict[str, Any] = {
@@ -257,6 +259,27 @@ def test_a_wrong_password_is_not_repeated_and_may_be_mended(tmp_path: Path) -> N
 
     assert not isinstance(raised.value, Undeliverable)
     assert "canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize("password", ["canary-bird", "abc"])
+@pytest.mark.parametrize("refuses", ["AUTH", "MAIL", "RCPT", "DATA"])
+def test_a_server_that_repeats_the_log_in_later_is_not_quoted(refuses: str, password: str) -> None:
+    with indiscreet_server(refuses) as place:
+        delivery = Delivery(smtp=f"smtp://jobs-user:{password}@{place}", mail_from="jobs@example.org")
+        with pytest.raises(Undelivered) as raised:
+            send(OPS, ID, NOTICE, delivery)
+
+    kept = traceback_of(raised.value)
+    encoded = b64encode(f"\0jobs-user\0{password}".encode()).decode()
+    forbidden = [encoded, "jobs-user", *([password] if len(password) > 5 else [])]
+    assert not [word for word in forbidden if word in kept]
+
+
+def test_a_password_that_can_not_be_sent_is_not_told() -> None:
+    with indiscreet_server("none") as place, pytest.raises(Undelivered, match="ASCII") as raised:
+        send(OPS, ID, NOTICE, Delivery(smtp=f"smtp://jobs:can%C3%A4ry@{place}", mail_from="jobs@example.org"))
+
+    assert "ä" not in traceback_of(raised.value)
 
 
 def test_a_mail_can_be_read_as_one(tmp_path: Path) -> None:

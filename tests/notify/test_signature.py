@@ -15,6 +15,7 @@ from mainspring.notify.signature import sign
 
 BODY = b'{"event":"failure"}'
 NOW = 1_700_000_000
+ID = "01890000-0000-7000-8000-000000000001"
 
 
 @pytest.fixture(autouse=True)
@@ -26,14 +27,19 @@ def _standing_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_clock", Clock())
 
 
-def headers(*secrets: str, timestamp: int = NOW, body: bytes = BODY) -> dict[str, str]:
-    return {"Mainspring-Timestamp": str(timestamp), "Mainspring-Signature": sign(secrets, timestamp, body)}
+def headers(*secrets: str, notice_id: str = ID, timestamp: int = NOW, body: bytes = BODY) -> dict[str, str]:
+    return {
+        "Mainspring-Id": notice_id,
+        "Mainspring-Timestamp": str(timestamp),
+        "Mainspring-Signature": sign(secrets, notice_id, timestamp, body),
+    }
 
 
 def test_the_signature_is_what_the_documents_say() -> None:
-    expected = hmac.new(b"s3cret", b"1700000000." + BODY, hashlib.sha256).hexdigest()
+    signed = b"01890000-0000-7000-8000-000000000001.1700000000." + BODY
+    expected = hmac.new(b"s3cret", signed, hashlib.sha256).hexdigest()
 
-    assert sign(["s3cret"], NOW, BODY) == f"v1={expected}"
+    assert sign(["s3cret"], ID, NOW, BODY) == f"v1={expected}"
     assert verify("s3cret", headers("s3cret"), BODY)
 
 
@@ -57,6 +63,9 @@ def test_names_of_headers_may_be_written_in_any_way() -> None:
         {"Mainspring-Signature": "v2=" + "0" * 64},
         {"Mainspring-Signature": "v1=" + "0" * 64},
         {"Mainspring-Signature": "v1=ü"},
+        {"Mainspring-Id": ""},
+        {"Mainspring-Id": "01890000-0000-7000-8000-000000000002"},
+        {"Mainspring-Id": f"{ID} "},
         {"Mainspring-Timestamp": ""},
         {"Mainspring-Timestamp": str(NOW + 1)},
         {"Mainspring-Timestamp": f" {NOW}"},
@@ -66,6 +75,15 @@ def test_names_of_headers_may_be_written_in_any_way() -> None:
 )
 def test_what_was_changed_is_not_ours(changed: dict[str, str]) -> None:
     assert not verify("s", headers("s") | changed, BODY)
+
+
+def test_what_is_signed_can_not_be_taken_apart_in_another_place() -> None:
+    body = f'{{"message":"x.{NOW}.y"}}'.encode()
+    before, _, after = body.partition(f".{NOW}.".encode())
+    shifted = headers("s", body=body) | {"Mainspring-Id": f"{ID}.{NOW}.{before.decode()}"}
+
+    assert not verify("s", shifted, after)
+    assert not verify("s", headers("s", notice_id=""), BODY)
 
 
 def test_another_body_or_secret_or_none_is_not_ours() -> None:

@@ -17,6 +17,7 @@ from mainspring.errors import Undeliverable, Undelivered
 from mainspring.notify import Delivery, verify
 from mainspring.notify.webhook import Letter, PutOff, send
 from mainspring.outbound import Outbound
+from mainspring.worker.failure import traceback_of
 from tests.support.receiver import Answer, Receiver, answering, receiving
 
 ID = UUID("01890000-0000-7000-8000-000000000001")
@@ -125,6 +126,49 @@ def test_of_what_a_receiver_says_the_beginning_is_kept_on_one_line() -> None:
 
     assert len(str(raised.value)) < 260
     assert "first second [31mxxx" in str(raised.value)
+
+
+SECRET_URL = "/services/T0SECRET/b%40dge-9?token=c%2Fanary&v=2"
+REPEATED = [
+    "Cannot POST /services/T0SECRET/b%40dge-9?token=c%2Fanary&v=2",
+    "Cannot POST /services/T0SECRET/b%40dge-9",
+    "Cannot POST /services/T0SECRET/b@dge-9?token=c/anary&amp;v=2",
+    "no team T0SECRET",
+    "no such token: 'c/anary'",
+    "token%3Dc%252Fanary",
+    '{"error": "b@dge-9 is unknown", "path": "\\/services\\/T0SECRET"}',
+    "signed with s3cret-of-hook",
+    "x" * 195 + "T0SECRET",
+    "x" * 60_000 + "T0SECRET",
+]
+
+
+@pytest.mark.parametrize("said", REPEATED)
+@pytest.mark.parametrize("status", ["404 Not", "500 Oops", "503 Later\r\nRetry-After: 1"])
+def test_where_it_leads_and_its_secret_are_not_told_though_the_receiver_repeats_them(status: str, said: str) -> None:
+    with receiving(answering(status, body=said.encode())) as receiver:
+        channel = Webhook(receiver.url + SECRET_URL, secret="s3cret-of-hook")
+        with pytest.raises(Exception, match="answered") as told:
+            send(channel, LETTER, Delivery(outbound=LOOPBACK), {})
+
+    kept = traceback_of(told.value)
+    assert not [part for part in ("T0SEC", "dge-9", "anary", "s3cret-of") if part in kept]
+    assert receiver.url in kept
+
+
+def test_where_it_leads_is_not_told_though_the_receiver_answers_with_no_http() -> None:
+    with receiving(lambda peer, request: peer.sendall(request)) as receiver, pytest.raises(Undelivered) as raised:
+        send(Webhook(receiver.url + SECRET_URL), LETTER, Delivery(outbound=LOOPBACK), {})
+
+    assert "T0SECRET" not in traceback_of(raised.value)
+    assert f"{receiver.url} did not answer" in str(raised.value)
+
+
+def test_a_receiver_without_a_path_is_called_by_its_name() -> None:
+    with receiving(answering("404 Not", body=b"nothing at /")) as receiver, pytest.raises(Undeliverable) as raised:
+        send(Webhook(receiver.url), LETTER, Delivery(outbound=LOOPBACK), {})
+
+    assert str(raised.value) == f"{receiver.url} answered 404: nothing at /"
 
 
 def test_an_address_inside_is_never_reached() -> None:

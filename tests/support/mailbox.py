@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import ssl
+import threading
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -84,6 +88,42 @@ def mail_server(
         yield mailbox
     finally:
         controller.stop()
+
+
+@contextmanager
+def indiscreet_server(refuses: str) -> Iterator[str]:
+    """Yield the address of a server that knows every log-in, and repeats it when it *refuses* one command.
+
+    It repeats what it was sent, and what that means.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=_gossip, args=(listener, refuses))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _gossip(listener: socket.socket, refuses: str) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            peer, _ = listener.accept()
+            with peer, peer.makefile("rb") as lines, contextlib.suppress(OSError):
+                peer.sendall(b"220 speak\r\n")
+                known = ""
+                for line in lines:
+                    command, _, rest = line.decode().strip().partition(" ")
+                    if command == "AUTH":
+                        sent = rest.partition(" ")[2]
+                        known = f"{sent} {b64decode(sent).decode()!r}"
+                    if command.upper() == refuses:
+                        peer.sendall(f"535 no to {known}\r\n".encode())
+                    else:
+                        answers = {"ehlo": "250-here\r\n250 AUTH PLAIN", "AUTH": "235 yes", "data": "354 go on"}
+                        peer.sendall(f"{answers.get(command, '250 yes')}\r\n".encode())
 
 
 def _knows(login: tuple[str, str]) -> Callable[..., AuthResult]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mainspring import keys as module
 from mainspring.errors import InvalidKey, KeyMissing, MainspringError, SealBroken
 from mainspring.keys import Keyring, Keys, key_id_of, new_key
 
@@ -170,17 +171,18 @@ def test_whoever_comes_second_leaves_the_file_as_it_is(tmp_path: Path, monkeypat
     file = tmp_path / "mainspring.db.keys"
     first, second = Keyring(file), Keyring(file)
     look = Path.exists
+    sealed: list[str] = []
 
     def while_the_other_makes_it(path: Path) -> bool:
         found = look(path)
         monkeypatch.setattr(Path, "exists", look)
-        first.seal("x", "here")
+        sealed.append(first.seal("x", "here"))
         return found
 
     monkeypatch.setattr(Path, "exists", while_the_other_makes_it)
-    sealed = second.seal("y", "here")
+    sealed.append(second.seal("y", "here"))
 
-    assert first.unseal(sealed, "here") == "y"
+    assert [Keyring(file).unseal(one, "here") for one in sealed] == ["x", "y"]
     assert second.first == first.first
 
 
@@ -218,6 +220,143 @@ def test_a_key_that_is_added_to_the_file_later_is_found(tmp_path: Path) -> None:
     file.write_text(f"{NEW}\n{file.read_text()}")
 
     assert ring.unseal(Keyring(file).seal("y", "here"), "here") == "y"
+
+
+class Clock:
+    """A steady clock that goes on when it is told to."""
+
+    seconds = 100.0
+
+    def steady(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "_clock", clock)
+    return clock
+
+
+def replace_in_place(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+def replace_by_another(file: Path, text: str) -> None:
+    other = file.with_name("other")
+    other.touch(0o600)
+    other.write_text(text)
+    os.utime(other, ns=(file.stat().st_mtime_ns, file.stat().st_mtime_ns))
+    other.replace(file)
+
+
+@pytest.mark.parametrize("change", [replace_in_place, replace_by_another])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_key_that_is_put_in_front_seals_from_a_second_later_on(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, str], None], named: bool
+) -> None:
+    file = tmp_path / "mainspring.db.keys"
+    replace_in_place(file, f"{OLD}\n{NEW}\n")
+    file.chmod(0o600)
+    if named:
+        monkeypatch.setenv("MAINSPRING_KEY_FILE", str(file))
+    ring = Keyring(None if named else file)
+    sealed = ring.seal("x", "here")
+    assert key_id_of(sealed) == OLD.partition(":")[0]
+
+    change(file, f"{NEW}\n{OLD}\n")
+    clock.seconds += 1.1
+
+    assert key_id_of(ring.seal("x", "here")) == ring.first == NEW.partition(":")[0]
+    assert ring.unseal(sealed, "here") == "x"
+
+
+def test_a_key_that_is_taken_away_opens_nothing_from_a_second_later_on(tmp_path: Path, clock: Clock) -> None:
+    file = tmp_path / "mainspring.db.keys"
+    ring = Keyring(file)
+    sealed = ring.seal("x", "here")
+
+    file.write_text(NEW)
+    clock.seconds += 1.1
+
+    with pytest.raises(KeyMissing):
+        ring.unseal(sealed, "here")
+
+
+def test_a_file_is_not_looked_at_for_everything_that_is_sealed(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = Keyring(tmp_path / "mainspring.db.keys")
+    ring.seal("x", "here")
+    looks: list[Path] = []
+    stamp_of = module._stamp_of
+
+    def look(file: Path) -> object:
+        looks.append(file)
+        return stamp_of(file)
+
+    monkeypatch.setattr(module, "_stamp_of", look)
+    for _ in range(100):
+        ring.unseal(ring.seal("x", "here"), "here")
+        clock.seconds += 0.02
+
+    assert 1 <= len(looks) <= 2
+
+
+def test_a_file_that_is_gone_for_a_while_is_waited_for(tmp_path: Path, clock: Clock) -> None:
+    file = tmp_path / "mainspring.db.keys"
+    ring = Keyring(file, lambda: True)
+    replace_in_place(file, OLD)
+    file.chmod(0o600)
+    ring.seal("x", "here")
+
+    away = file.rename(tmp_path / "away")
+    clock.seconds += 1.1
+    assert ring.first == OLD.partition(":")[0]
+    assert "which this process does not have" in refusal(
+        KeyMissing, lambda: ring.unseal(Keys.read(NEW).seal("x", "here"), "here")
+    )
+    assert ring.first == OLD.partition(":")[0]
+    replace_in_place(away, f"{NEW}\n{OLD}")
+    away.rename(file)
+    clock.seconds += 1.1
+
+    assert ring.first == NEW.partition(":")[0]
+
+
+def test_a_file_that_has_become_useless_is_refused_until_it_is_mended(tmp_path: Path, clock: Clock) -> None:
+    file = tmp_path / "mainspring.db.keys"
+    ring = Keyring(file)
+    ring.seal("x", "here")
+
+    file.write_text("nothing")
+    clock.seconds += 1.1
+    for _ in range(2):
+        with pytest.raises(InvalidKey):
+            ring.seal("x", "here")
+    file.write_text(NEW)
+
+    assert ring.first == NEW.partition(":")[0]
+
+
+def test_no_key_is_made_where_something_is_sealed_with_one_that_is_lost(tmp_path: Path) -> None:
+    file = tmp_path / "mainspring.db.keys"
+
+    told = refusal(KeyMissing, lambda: Keyring(file, lambda: True).seal("x", "here"))
+
+    assert f"the file {file} is gone" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_with_which_another_has_sealed_something_just_now_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "mainspring.db.keys"
+    other = Keyring(file)
+
+    def seal_elsewhere() -> bool:
+        other.seal("x", "here")
+        return True
+
+    assert Keyring(file, seal_elsewhere).first == other.first
 
 
 def test_the_environment_comes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

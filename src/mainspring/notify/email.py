@@ -18,6 +18,7 @@ from uuid import UUID
 from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue, Undeliverable, Undelivered
 from mainspring.model.channel import Email, check_address, check_header, one_line
+from mainspring.model.redact import Redactor
 from mainspring.notify.delivery import MAIL_FROM, SMTP, Delivery
 from mainspring.notify.signature import EVENT, ID
 from mainspring.notify.words import html, subject, text, values_of
@@ -40,6 +41,16 @@ class Server:
     port: int
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+
+    def told(self, answer: bytes | str) -> str:
+        """Return what it says as that may be shown: whoever may see the job may not see with what we log in."""
+        words = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
+        user, password = self.user or "", self.password or ""
+        return one_line(Redactor([user, password, f"\0{user}\0{password}"])(words))[:_MOST_SHOWN]
+
+    def unusable(self, why: str) -> Undelivered:
+        """Return the error that says why no mail can be handed over to it, which is not the mail's fault."""
+        return Undelivered(f"mail server {self.host}:{self.port} can't be used: {why}")
 
 
 def server_of(url: str) -> Server:
@@ -122,30 +133,40 @@ def _transmit(
         except smtplib.SMTPRecipientsRefused as error:
             refused = error.recipients
         except smtplib.SMTPResponseException as error:
-            raise _refusal(error.smtp_code, error.smtp_error) from error
-    passing = [answer for answer in refused.values() if answer[0] < _PERMANENT]
-    if passing or len(refused) == len(to):
-        raise _refusal(*(passing or list(refused.values()))[0])
-    return {address: _said(code, answer) for address, (code, answer) in refused.items()}
+            raise _refusal(error.smtp_code, server.told(error.smtp_error)) from None
+    answers = {address: (code, server.told(answer)) for address, (code, answer) in refused.items()}
+    passing = [answer for answer in answers.values() if answer[0] < _PERMANENT]
+    if passing or len(answers) == len(to):
+        raise _refusal(*(passing or list(answers.values()))[0])
+    return {address: f"{code} {told}" for address, (code, told) in answers.items()}
 
 
 @contextmanager
 def _connected(server: Server, tls: Callable[[], ssl.SSLContext]) -> Iterator[smtplib.SMTP]:
-    """Lend a connection to *server* over which mail may go. What fails here is not the mail's fault."""
+    """Lend a connection to *server* over which mail may go."""
     try:
         connection = _connect(server, tls)
         try:
             if server.scheme == "smtp+starttls":
                 connection.starttls(context=tls())
             if server.user is not None:
-                connection.login(server.user, server.password or "")
+                _log_in(connection, server, server.user)
             yield connection
         finally:
             _leave(connection)
     except (smtplib.SMTPException, OSError) as error:
-        # Not what the server said to a log-in: it may repeat the password.
-        told = "the log-in was refused" if isinstance(error, smtplib.SMTPAuthenticationError) else one_line(str(error))
-        raise Undelivered(f"mail server {server.host}:{server.port} can't be used: {told[:_MOST_SHOWN]}") from error
+        # Without its cause, which is kept with the job, and says what the server said as it was.
+        raise server.unusable(server.told(str(error))) from None
+
+
+def _log_in(connection: smtplib.SMTP, server: Server, user: str) -> None:
+    """Log in. What the server says to that is not told at all: it may repeat the password, in whatever way."""
+    try:
+        connection.login(user, server.password or "")
+    except smtplib.SMTPAuthenticationError:
+        raise server.unusable("the log-in was refused") from None
+    except UnicodeEncodeError:
+        raise server.unusable("expected user and password of ASCII characters, got others") from None
 
 
 def _connect(server: Server, tls: Callable[[], ssl.SSLContext]) -> smtplib.SMTP:
@@ -161,14 +182,9 @@ def _leave(connection: smtplib.SMTP) -> None:
     connection.close()
 
 
-def _refusal(code: int, answer: bytes | str) -> Undelivered:
+def _refusal(code: int, told: str) -> Undelivered:
     kind = Undeliverable if code >= _PERMANENT else Undelivered
-    return kind(f"the mail server refused the mail: {_said(code, answer)}")
-
-
-def _said(code: int, answer: bytes | str) -> str:
-    words = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
-    return f"{code} {one_line(words)[:_MOST_SHOWN]}"
+    return kind(f"the mail server refused the mail: {code} {told}")
 
 
 def _is_loopback(host: str) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 import msgspec
@@ -13,6 +15,7 @@ from mainspring.clock import SystemClock
 from mainspring.errors import OutboundFailed, OutboundRefused, Undeliverable, Undelivered
 from mainspring.model.channel import Webhook, one_line
 from mainspring.model.outcome import RetryAfter
+from mainspring.model.redact import Redactor
 from mainspring.notify.delivery import Delivery
 from mainspring.notify.signature import EVENT, ID, SIGNATURE, TIMESTAMP, sign
 from mainspring.outbound import Reply
@@ -22,6 +25,7 @@ _MOST_SHOWN = 200
 _MOST_READ = 65_536
 _LONGEST_PUT_OFF = timedelta(hours=6)
 _MOST_DIGITS = 6
+_BETWEEN_PARTS = re.compile(r"[/?&;=]")
 
 _clock = SystemClock()
 
@@ -43,29 +47,39 @@ def send(channel: Webhook, letter: Letter, delivery: Delivery, details: dict[str
     links = delivery.links(letter.notice)
     body = msgspec.json.encode({"id": str(letter.id), **letter.notice, **({"links": links} if links else {})})
     headers = {"Content-Type": "application/json", "User-Agent": "Mainspring"}
-    headers |= signed_headers(letter, body, delivery.secrets(letter.team, channel.secrets))
+    secrets = delivery.secrets(letter.team, channel.secrets)
+    headers |= signed_headers(letter, body, secrets)
+    redact = Redactor([*_private_parts(channel.url), *secrets])
     try:
         reply = delivery.outbound.request("POST", channel.url, headers=headers, content=body, most=_MOST_READ)
     except OutboundRefused as error:
-        raise Undeliverable(str(error)) from error
+        raise Undeliverable(redact(str(error))) from None  # its cause would be kept with the job as it is
     except OutboundFailed as error:
-        raise Undelivered(str(error)) from error
+        raise Undelivered(redact(str(error))) from None
     details |= {"status": reply.status, "seconds": round(reply.seconds, 3)}
-    _judge(reply, channel.place)
+    # All of it, before it is cut: half a secret would not be found.
+    _judge(reply, channel.place, one_line(redact(reply.body.decode(errors="replace")))[:_MOST_SHOWN])
 
 
 def signed_headers(letter: Letter, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
     """Return the headers by which the receiver knows *body*, and whose it is if there are *secrets*."""
     timestamp = int(_clock.now().timestamp())
     headers = {ID: str(letter.id), TIMESTAMP: str(timestamp), EVENT: str(letter.notice.get("event", ""))}
-    return {**headers, SIGNATURE: sign(secrets, timestamp, body)} if secrets else headers
+    return {**headers, SIGNATURE: sign(secrets, headers[ID], timestamp, body)} if secrets else headers
 
 
-def _judge(reply: Reply, place: str) -> None:
+def _private_parts(url: str) -> list[str]:
+    """Return what only the owner of *url* is to know, and receivers like to repeat: what is behind the host."""
+    split = urlsplit(url)
+    whole = f"{split.path}?{split.query}" if split.query else split.path
+    parts = [url, whole, split.path, split.query, *_BETWEEN_PARTS.split(whole)] if whole.strip("/") else []
+    return [form for part in parts for form in (part, unquote(part))]
+
+
+def _judge(reply: Reply, place: str, said: str) -> None:
     """Raise unless the receiver has taken what was sent."""
     if 200 <= reply.status < 300:
         return
-    said = one_line(reply.body[: 4 * _MOST_SHOWN].decode(errors="replace"))[:_MOST_SHOWN]
     why = f"{place} answered {reply.status}" + (f": {said}" if said else "")
     if reply.status < 500 and reply.status not in _WORTH_ANOTHER_TRY:
         raise Undeliverable(why)

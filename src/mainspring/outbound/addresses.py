@@ -19,6 +19,7 @@ _NOT_PUBLIC_4 = [
         "10.0.0.0/8",
         "100.64.0.0/10",  # carriers' own, and what some clouds give their inner services
         "127.0.0.0/8",
+        "168.63.129.16/32",  # public by its number, but in Azure the host of the machine answers
         "169.254.0.0/16",  # link-local, where clouds keep the credentials of their machines
         "172.16.0.0/12",
         "192.0.0.0/24",

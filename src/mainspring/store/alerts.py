@@ -18,12 +18,18 @@ from mainspring.store.measure import measure
 from mainspring.store.notify import leave_notices
 from mainspring.store.protocol import Alerted
 from mainspring.store.sweep import next_look
+from mainspring.store.teams import check_room
 
 
 def put(db: Database, new: NewAlert) -> None:
     """See `protocol.Alerts.put_alert`."""
     definition = rows.alert_definition(new)
-    db.run("put_alert", alert=new.id, scope=new.scope, definition=definition, every=new.definition.every)
+
+    def work(tx: Runner) -> None:
+        check_room(tx, "alert", new.scope, new.id)
+        tx.run("put_alert", alert=new.id, scope=new.scope, definition=definition, every=new.definition.every)
+
+    db.transact(work)
 
 
 def alerts(db: Database, alert_id: str | None, scope: str | None) -> list[Alert]:

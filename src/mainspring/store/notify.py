@@ -20,6 +20,7 @@ from mainspring.store import rows
 from mainspring.store.chunks import chunks
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.insert import insert, topics_of
+from mainspring.store.teams import check_room
 
 _FRESH = 1.0
 """Seconds for which it is taken for granted that there are still no rules: the plain job must not pay for a look."""
@@ -136,6 +137,7 @@ def put_rule(db: Database, team: str, rule_id: str, channel: Channel, ruled: Rul
     """See `protocol.Notifies.put_rule`."""
 
     def work(tx: Runner) -> Row:
+        check_room(tx, "rule", team, rule_id)
         before = [one for (text,) in tx.run("lock_rule", team=team, id=rule_id) for one in decode_channels(text)]
         kept = redefined(before[0] if before else None, channel)
         (row,) = tx.run("put_rule", team=team, id=rule_id, channel=encode_channels([kept]))

@@ -69,8 +69,17 @@ def sqlite_file(url: str) -> Path | None:
 def keyring(url: str) -> Keyring:
     """Return the encryption keys that belong to the database at *url*."""
     file = sqlite_file(url)
-    # Beside where the file really is, so that all agree who call it by different names.
-    return Keyring(None if file is None else Path(f"{file.resolve()}.keys"))
+    if file is None:
+        return Keyring(None)
+    real = file.resolve()  # so that all agree who call it by different names
+    return Keyring(Path(f"{real}.keys"), lambda: sqlite_holds_sealed(real))
+
+
+def sqlite_holds_sealed(file: Path) -> bool:
+    """Return whether anything in *file* is sealed; looking changes nothing in it."""
+    from mainspring.store.sqlite.file import holds_sealed
+
+    return holds_sealed(file)
 
 
 def sqlite_prepared(file: Path) -> bool:

@@ -7,14 +7,19 @@ from collections.abc import Collection
 from mainspring.keys import key_id_of
 from mainspring.model.secret import SealedSecret, Secret
 from mainspring.store import rows
-from mainspring.store.database import Database, Row
+from mainspring.store.database import Database, Row, Runner
+from mainspring.store.teams import check_room
 
 
 def put(db: Database, secret: SealedSecret, by: str) -> None:
     """See `protocol.Secrets.put_secret`."""
-    db.run(
-        "put_secret", team=secret.team, name=secret.name, sealed=secret.sealed, key_id=key_id_of(secret.sealed), by=by
-    )
+    given = {"team": secret.team, "name": secret.name, "sealed": secret.sealed, "key_id": key_id_of(secret.sealed)}
+
+    def work(tx: Runner) -> None:
+        check_room(tx, "secret", secret.team, secret.name)
+        tx.run("put_secret", **given, by=by)
+
+    db.transact(work)
 
 
 def secrets(db: Database, team: str | None) -> list[Secret]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from mainspring.errors import QuotaExceeded
 from mainspring.model.limits import Gate, Standing
-from mainspring.model.team import Quotas, Team, stored_team, with_quotas
+from mainspring.model.team import DEFAULT_TEAM, Quotas, Team, stored_team, with_quotas
 from mainspring.model.text import counted
 from mainspring.store.database import Database, Runner
 
 _LOOKED_AT_LEAST, _LOOKED_PER_JOB = 10_000, 10
+
+MOST = {"rule": 100, "alert": 100, "secret": 1_000}
+"""What any team may have. Rules above all: one settle stores as many jobs for each of its own as there are rules."""
+
+_CALLED = {"rule": "notification"}
 
 
 def put(db: Database, name: str, quotas: Quotas) -> Team:
@@ -55,6 +60,15 @@ def admit(db: Database, name: str, jobs: int, schedules: int) -> None:
         # Last, so that what is refused for another reason takes nothing. One whose reply is lost may count twice.
         if jobs and team.interval is not None and not db.run("take_of_team", team=name, jobs=jobs):
             _refuse_rate(db, name, jobs)
+
+
+def check_room(tx: Runner, kind: str, team: str | None, name: str) -> None:
+    """Refuse what is new if the team has as many of its *kind* as any may have; whoever asks at the same time waits."""
+    tx.run("lock_room", room=f"{kind} {team}")
+    ((found, known),) = tx.run(f"room_for_{kind}", team=team, id=name)
+    if found >= MOST[kind] and not known:
+        called = counted(MOST[kind], _CALLED.get(kind, kind))
+        raise QuotaExceeded(team or DEFAULT_TEAM, f"more than {called}; remove one that is no longer needed")
 
 
 def _pending(db: Database, name: str, most: int) -> int:

@@ -14,6 +14,20 @@ from mainspring.store.sqlite.errors import is_busy, translated
 
 _SYNCHRONOUS = {"normal": 1, "full": 2, "extra": 3}
 
+# Where what is sealed is kept, and how it is told from what is not. Where it takes least to look comes first.
+_SEALED = r"""
+SELECT EXISTS (SELECT 1 FROM mainspring_secrets)
+    OR EXISTS (SELECT 1 FROM mainspring_schedules WHERE definition LIKE '%{ \"sealed\":\"%')
+    OR EXISTS (SELECT 1 FROM mainspring_signals WHERE value LIKE '{ "sealed":"%')
+    OR EXISTS (SELECT 1 FROM mainspring_steps WHERE result LIKE '{ "sealed":"%')
+    OR EXISTS (SELECT 1 FROM mainspring_jobs WHERE payload LIKE '{ "sealed":"%' OR plan LIKE '%{ \"sealed\":\"%')
+    OR EXISTS (
+        SELECT 1
+        FROM mainspring_jobs_done
+        WHERE payload LIKE '{ "sealed":"%' OR result LIKE '{ "sealed":"%' OR plan LIKE '%{ \"sealed\":\"%'
+    )
+"""
+
 _open_files: set[tuple[int, Path]] = set()
 """The files that this process has open, and those that it inherited from a parent that had them open."""
 
@@ -116,6 +130,19 @@ def prepared(path: Path) -> bool:
             return bool(found.fetchone()[0])
     except sqlite3.Error:
         return True  # let it be opened in earnest, which says what is wrong
+
+
+def holds_sealed(path: Path) -> bool:
+    """Return whether anything in the file is sealed: with a key that somebody has, or has lost.
+
+    All jobs are looked at where there is nothing. But that is asked once, when the first key is made.
+    """
+    if not path.exists():
+        return False
+    _check_not_forked(path)
+    with translated(path), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        known = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'mainspring_secrets'")
+        return bool(known.fetchone()[0]) and bool(connection.execute(_SEALED).fetchone()[0])
 
 
 def _check_not_forked(path: Path) -> None:

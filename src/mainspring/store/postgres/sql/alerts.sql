@@ -1,3 +1,8 @@
+-- name: room_for_alert
+SELECT count(*) AS alerts, count(*) FILTER (WHERE id = :id) AS known
+FROM mainspring.alerts
+WHERE scope IS NOT DISTINCT FROM CAST(:team AS text);
+
 -- One that is known goes on as it stands, and is looked at again at once: by its new rule it may have resolved.
 -- name: put_alert
 WITH {clock}

@@ -13,6 +13,11 @@ FROM mainspring.notifications
 WHERE team = ANY (ARRAY(SELECT json_array_elements_text(CAST(:teams AS json))))
 ORDER BY team, id;
 
+-- name: room_for_rule
+SELECT count(*) AS rules, count(*) FILTER (WHERE id = :id) AS known
+FROM mainspring.notifications
+WHERE team = :team;
+
 -- name: lock_rule
 SELECT channel
 FROM mainspring.notifications

@@ -1,3 +1,8 @@
+-- name: room_for_secret
+SELECT count(*) AS secrets, count(*) FILTER (WHERE name = :id) AS known
+FROM mainspring.secrets
+WHERE team = :team;
+
 -- name: put_secret
 WITH {clock}
 INSERT INTO mainspring.secrets (team, name, sealed, key_id, created_at, changed_at, changed_by)

@@ -63,3 +63,8 @@ WHERE team IS NULL;
 SELECT count(*) AS schedules
 FROM mainspring.schedules
 WHERE coalesce(team, 'default') = :team;
+
+-- Before the count, in a statement of its own: so that sees what those have added who had the lock before.
+-- name: lock_room
+SELECT CAST(:room AS text) AS room
+FROM pg_advisory_xact_lock(hashtext('mainspring.room ' || CAST(:room AS text)));

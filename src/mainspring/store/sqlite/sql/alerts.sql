@@ -1,3 +1,8 @@
+-- name: room_for_alert
+SELECT count(*) AS alerts, count(*) FILTER (WHERE id = :id) AS known
+FROM mainspring_alerts
+WHERE scope IS :team;
+
 -- One that is known goes on as it stands, and is looked at again at once: by its new rule it may have resolved.
 -- name: put_alert
 INSERT INTO mainspring_alerts (id, scope, definition, every, status, since, look_at, created_at, changed_at)

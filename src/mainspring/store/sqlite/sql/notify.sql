@@ -13,6 +13,11 @@ FROM mainspring_notifications
 WHERE team IN (SELECT value FROM json_each(:teams))
 ORDER BY team, id;
 
+-- name: room_for_rule
+SELECT count(*) AS rules, count(*) FILTER (WHERE id = :id) AS known
+FROM mainspring_notifications
+WHERE team = :team;
+
 -- name: lock_rule
 SELECT channel
 FROM mainspring_notifications

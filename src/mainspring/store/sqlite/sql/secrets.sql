@@ -1,3 +1,8 @@
+-- name: room_for_secret
+SELECT count(*) AS secrets, count(*) FILTER (WHERE name = :id) AS known
+FROM mainspring_secrets
+WHERE team = :team;
+
 -- name: put_secret
 INSERT INTO mainspring_secrets (team, name, sealed, key_id, created_at, changed_at, changed_by)
 VALUES (:team, :name, :sealed, :key_id, :now, :now, :by)

@@ -53,3 +53,7 @@ WHERE team IS NULL;
 SELECT count(*) AS schedules
 FROM mainspring_schedules
 WHERE coalesce(team, 'default') = :team;
+
+-- Nobody else has a transaction that writes.
+-- name: lock_room
+SELECT :room AS room;
