@@ -16,6 +16,7 @@ from mainspring.api.policy import PUBLIC, Policy, Where, needs, policy_of
 from mainspring.api.routing import Guarded, Routes
 from mainspring.model.token import Role
 from mainspring.server import Server
+from mainspring.store import teams
 from tests.api.conftest import Client
 from tests.support.waiting import until
 
@@ -313,3 +314,25 @@ def test_all_jobs_count_that_come_of_a_request(client_of: Client) -> None:
     assert acme.post("/api/v1/schedules/hourly/backfill", json=day).status_code == 429
     nodes[0]["map"] = [1, 2, 3]
     assert acme.post(FLOWS, json={"name": "w", "nodes": nodes}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("alerts/x", {"rule": {"kind": "dead"}}),
+        ("secrets/x", {"value": "a long value"}),
+        ("notifications/x", {"kind": "email", "to": "ops@example.org", "on": ["failure"]}),
+    ],
+)
+def test_a_team_has_no_more_of_what_costs_others(
+    client_of: Client, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, object]
+) -> None:
+    monkeypatch.setattr(teams, "MOST", {"rule": 0, "alert": 0, "secret": 0})
+    acme = client_of(acme="admin")
+
+    refused = acme.put(f"/api/v1/{path}", json=body)
+
+    assert (refused.status_code, refused.json()["type"]) == (429, "urn:mainspring:quota-exceeded")
+    described = acme.get("/openapi.json").json()["paths"]
+    (route,) = [one for name, one in described.items() if name.startswith(f"/api/v1/{path[:-2]}/{{") and "put" in one]
+    assert "429" in route["put"]["responses"]

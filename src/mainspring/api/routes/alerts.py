@@ -97,6 +97,7 @@ def get_alert(caller: Asking, alert_id: NameInPath) -> Response:
     needs(Role.OPERATOR, records="alert.put"),
     gives=AlertDocument,
     also={201: AlertDocument},
+    problems=(429,),
 )
 def put_alert(caller: Asking, alert_id: NameInPath, wanted: AlertRequest) -> Response:
     """Define an alert, or define it anew. 201 says that it is new.

@@ -90,6 +90,7 @@ def get_notification(caller: Asking, rule_id: NameInPath) -> Response:
     needs(Role.ADMIN, records="notification.put"),
     gives=NotificationDocument,
     also={201: NotificationDocument},
+    problems=(429,),
     veiled=True,
 )
 def put_notification(caller: Asking, rule_id: NameInPath, wanted: NotificationRequest) -> Response:

@@ -55,7 +55,7 @@ def list_secrets(caller: Asking) -> Response:
     return answer({"items": [secret_document(one) for one in caller.app.secrets.list()]})
 
 
-@routes.put("/secrets/{name}", needs(Role.ADMIN, records="secret.set"), status=204, veiled=True)
+@routes.put("/secrets/{name}", needs(Role.ADMIN, records="secret.set"), status=204, problems=(429,), veiled=True)
 def set_secret(caller: Asking, name: SecretName, wanted: SecretRequest) -> Response:
     """Keep a value under a name, in place of what was kept there.
 
