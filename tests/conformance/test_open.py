@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mainspring import Email, Mainspring
 from mainspring.errors import (
     InvalidURL,
     InvalidValue,
@@ -311,8 +312,8 @@ def worker_url(postgres_url: str) -> Iterator[str]:
     role = f"worker_{uuid.uuid4().hex}"
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute(f"CREATE ROLE {role} LOGIN".encode())
-        for grant in re.findall(r"^GRANT .*;$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE):
-            owner.execute(grant.replace("TO worker", f"TO {role}").encode())
+        for told in re.findall(r"^(?:GRANT|REVOKE) .*;$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE):
+            owner.execute(told.replace(" worker;", f" {role};").encode())
     yield postgres_url.replace("postgres@", f"{role}@")
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
@@ -327,6 +328,25 @@ def test_workers_need_no_right_to_make_tables(worker_url: str, clock: SettableCl
 
     assert store.prune(timedelta(days=5)) == 1
     store.close()
+
+
+@pytest.mark.parametrize("deed", ["SELECT * FROM", "DELETE FROM"])
+@pytest.mark.parametrize("name", ["tokens", "audit"])
+def test_a_worker_learns_nothing_of_who_may_ask_for_what(worker_url: str, deed: str, name: str) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        execute(worker_url, f"{deed} mainspring.{name}")
+
+
+def test_a_worker_works_with_the_rights_that_are_documented(worker_url: str) -> None:
+    app = Mainspring(worker_url)
+
+    @app.task(notify=[Email("ops@example.org", on=["success"])])
+    def greet(name: str) -> str:
+        return f"Hello, {name}!"
+
+    with app.worker():
+        assert app.within("acme").enqueue("greet", ["Ada"]).result(timeout="30s") == "Hello, Ada!"
+    app.close()
 
 
 def test_a_worker_can_not_borrow_the_rights_of_the_owner(worker_url: str) -> None:

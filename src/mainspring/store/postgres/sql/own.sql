@@ -64,7 +64,7 @@ SELECT version() AS version,
                SELECT DISTINCT CAST(relname AS text) AS name
                FROM pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
                WHERE relnamespace = to_regnamespace('mainspring') AND relkind IN ('r', 'p') AND NOT relispartition
-                 AND relname <> 'schema' AND NOT has_table_privilege(pg_class.oid, privilege)
+                 AND relname NOT IN ('schema', 'tokens', 'audit', 'audit_head') AND NOT has_table_privilege(pg_class.oid, privilege)
                UNION ALL
                SELECT proname || '()'
                FROM pg_proc
