@@ -4404,7 +4404,7 @@ MUTANTS = [
     Mutant(
         "workers that are told their queues tell nobody",
         "node.py",
-        "queues={QUEUE: 1, **self.queues}",
+        "queues={NOTIFY_QUEUE: 1, **self.queues}",
         "queues={**self.queues}",
         f"{APP_NOTIFICATIONS}::test_a_worker_that_serves_one_queue_tells_people_too",
     ),
@@ -4481,8 +4481,8 @@ MUTANTS = [
     Mutant(
         "quotas do not hold for jobs that are created one by one",
         "api/creates.py",
-        "            app.teams.admit(app.client.scope or DEFAULT_TEAM, jobs=len(jobs))",
-        "            pass",
+        "        app.admit_prepared(jobs)\n",
+        "        pass\n",
         f"{API_ACCESS}::test_a_team_is_held_to_what_it_may_have",
     ),
     Mutant(
@@ -4516,8 +4516,8 @@ MUTANTS = [
     Mutant(
         "a job that is refused takes those along that come with it",
         "api/creates.py",
-        "            if len(jobs) == 1 or isinstance(error, StoreError):",
-        "            if True:",
+        "    if len(jobs) == 1 or isinstance(error, StoreError):",
+        "    if True:",
         "tests/api/test_creates.py::test_one_that_can_not_be_stored_fails_alone",
     ),
     Mutant(
