@@ -3771,6 +3771,13 @@ MUTANTS = [
         f"{RETENTION}::test_a_rule_that_is_changed_while_a_node_prunes_is_not_taken_for_done[sqlite",
     ),
     Mutant(
+        "names of tables that are no days are taken for dates",
+        f"{POSTGRES}/retention.sql",
+        "names AS MATERIALIZED",
+        "names AS NOT MATERIALIZED",
+        f"{RETENTION}::test_days_are_found_whatever_the_server_knows_of_its_catalogs",
+    ),
+    Mutant(
         "members of a workflow go before it does (postgres)",
         f"{POSTGRES}/retention.sql",
         " AND {on_its_own}",

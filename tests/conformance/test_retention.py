@@ -586,3 +586,20 @@ def test_whole_days_are_dropped_when_all_rules_let_them_go(postgres_url: str, cl
     store.close()
 
     assert told == [(1, 1), (1, 0)]
+
+
+def test_days_are_found_whatever_the_server_knows_of_its_catalogs(postgres_url: str, clock: SettableClock) -> None:
+    """Names of tables that are no days must not be taken for dates, however the planner goes about it."""
+    store = open_store(postgres_url, clock=clock)
+    keep(store, 2 * DAY, state=JobState.SUCCEEDED)
+    for _ in range(40):
+        finish(store)
+        finish(store, FAILURE)
+        clock.advance("1d")
+    execute(postgres_url, "VACUUM ANALYZE")
+
+    told = sum(one.jobs for one in store.prunable(NODE))
+    gone = store.prune(NODE)
+    store.close()
+
+    assert (told, gone) == (48, 48)
