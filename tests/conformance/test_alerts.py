@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.errors import StoreError
+from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.alert import (
     Alert,
     AlertEvent,
@@ -31,7 +31,7 @@ from mainspring.model.schedule import Misfire
 from mainspring.model.session import NewSession
 from mainspring.model.trigger import every
 from mainspring.store import alerts as store_alerts
-from mainspring.store import measure, open_store, rows
+from mainspring.store import measure, open_store
 from mainspring.store.database import Runner
 from mainspring.store.insert import insert
 from mainspring.store.sql import SqlStore
@@ -401,17 +401,19 @@ def test_one_that_a_newer_version_wrote_does_not_keep_the_others_from_being_look
     assert [one.id for one in store.alerts()] == ["a"]
 
 
+@pytest.mark.parametrize("error", [StoreError, StoreUnavailable])
 def test_one_that_can_not_be_measured_does_not_keep_the_others_from_being_judged(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch, error: type[StoreError]
 ) -> None:
     end_some(store, FAILURE)
     store.put_alert(new_alert(depth("default", above=0), alert_id="broken"))
+    clock.advance("1ms")
     store.put_alert(new_alert(dead()))
     original = measure.measure
 
     def measured(db: Any, rule: Rule, team: str | None) -> Any:
         if rule == depth("default", above=0):
-            raise StoreError("too slow")
+            raise error("too slow")
         return original(db, rule, team)
 
     monkeypatch.setattr(store_alerts, "measure", measured)
@@ -419,6 +421,31 @@ def test_one_that_can_not_be_measured_does_not_keep_the_others_from_being_judged
     looked = store.alert("n")
 
     assert ([event.alert for event in looked.events], looked.failed) == (["a"], {"broken": "too slow"})
+
+
+def test_where_some_can_not_be_measured_in_time_the_others_come_first_at_the_next_look(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the database is away, each would take its whole deadline."""
+    end_some(store, FAILURE)
+    for n in range(4):
+        store.put_alert(new_alert(depth("default", above=0), alert_id=f"dear{n}"))
+        clock.advance("1ms")
+    store.put_alert(new_alert(dead()))
+    original = measure.measure
+
+    def measured(db: Any, rule: Rule, team: str | None) -> Any:
+        if rule == depth("default", above=0):
+            clock.advance("15s")
+            raise StoreUnavailable("too slow")
+        return original(db, rule, team)
+
+    monkeypatch.setattr(store_alerts, "measure", measured)
+
+    looked = [store.alert("n") for _ in range(3)]
+
+    assert [sorted(one.failed) for one in looked[:2]] == [["dear0", "dear1"], ["dear2", "dear3"]]
+    assert [[event.alert for event in one.events] for one in looked] == [[], [], ["a"]]
 
 
 # --- what is told, and that it is told once ------------------------------------------------------------------------
@@ -506,8 +533,13 @@ def test_a_node_that_dies_before_its_commit_leaves_all_as_it_was(
 ) -> None:
     end_some(store, FAILURE)
     store.put_alert(new_alert(dead()))
+
+    def leave_and_die(tx: Runner, *_: object) -> None:
+        insert(tx, [new_job(queue="notices")], 0)
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as dying:
-        dying.setattr(rows, "moved_alerts", _die)
+        dying.setattr(store_alerts, "leave_notices", leave_and_die)
         with pytest.raises(KeyboardInterrupt):
             store.alert("dying")
     after = stored_alert(store), left(store)
@@ -518,10 +550,6 @@ def test_a_node_that_dies_before_its_commit_leaves_all_as_it_was(
     assert (after[0].state, after[0].evaluated_by, after[1]) == (AlertState.OK, None, [])
     assert told == ["firing"]
     assert left(store) == ["tell_firing"]
-
-
-def _die(*_: object) -> str:
-    raise KeyboardInterrupt
 
 
 def test_a_node_that_is_overtaken_while_it_measures_decides_nothing(
@@ -547,6 +575,73 @@ def test_a_node_that_is_overtaken_while_it_measures_decides_nothing(
     found = stored_alert(store)
     assert (found.state, found.evaluated_by) == (AlertState.FIRING, "quick")
     assert left(store) == ["tell_firing"]
+
+
+def test_what_a_node_has_not_come_to_is_looked_at_by_others(
+    store: SqlStore, url: str, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a node took all that is due, it could be overtaken before it has measured the last, again and again."""
+    for n in range(4):
+        store.put_alert(new_alert(dead(), alert_id=f"a{n}"))
+    original = measure.measure
+    other = open_store(url, clock=clock)
+    looked: list[int] = []
+
+    def measured(db: Any, rule: Rule, team: str | None) -> Any:
+        if not looked:
+            looked.append(0)
+            looked.append(other.alert("other").looked)
+        return original(db, rule, team)
+
+    monkeypatch.setattr(store_alerts, "measure", measured)
+    looked.append(store.alert("n").looked)
+    other.close()
+
+    assert looked == [0, 3, 1]
+    assert [stored_alert(store, f"a{n}").evaluated_by for n in range(4)].count("other") == 3
+
+
+def test_one_that_takes_longer_to_measure_than_from_look_to_look_is_judged_all_the_same(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else has always begun to by then."""
+    end_some(store, FAILURE)
+    store.put_alert(new_alert(dead()))
+    original = measure.measure
+    began: list[str] = []
+
+    def slowly(db: Any, rule: Rule, team: str | None) -> Any:
+        began.append("another" if began else "slow")
+        if began == ["slow", "another"]:
+            raise KeyboardInterrupt  # has not come to an end yet
+        reading = original(db, rule, team)
+        clock.advance("2s")
+        with pytest.raises(KeyboardInterrupt):
+            store.alert("another", limit=1)
+        return reading
+
+    monkeypatch.setattr(store_alerts, "measure", slowly)
+
+    assert [event.event for event in store.alert("slow", limit=1).events] == ["firing"]
+    assert (began, stored_alert(store).evaluated_by) == (["slow", "another"], "slow")
+
+
+def test_one_that_is_changed_while_a_node_measures_is_not_judged_by_what_was_asked_before(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_some(store, FAILURE)
+    store.put_alert(new_alert(dead()))
+    original = measure.measure
+
+    def measured(db: Any, rule: Rule, team: str | None) -> Any:
+        reading = original(db, rule, team)
+        store.put_alert(new_alert(dead(above=5)))
+        return reading
+
+    monkeypatch.setattr(store_alerts, "measure", measured)
+
+    assert [event.event for event in store.alert("n", limit=1).events] == []
+    assert stored_alert(store).state is AlertState.OK
 
 
 def test_nothing_is_locked_while_a_node_measures(

@@ -1,24 +1,27 @@
 """Alerts: stored, looked at, and judged by one node each time that is due, without a leader.
 
-A node takes the alerts whose time has come by moving that time on, so that no other does; measures, with nothing
-locked; and writes what became of each together with the notices of it, in one transaction, if nobody has taken the
-alert since. One that dies in between leaves all as it was: whoever takes the alert next finds the same.
+A node takes an alert whose time has come by moving that time on, so that no other does; measures, with nothing locked;
+and writes what became of it together with the notices of that, in one transaction, if nobody has judged the alert
+since. One that dies in between leaves all as it was: whoever takes the alert next finds the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model.alert import Alert, AlertEvent, NewAlert, Reading, judge
 from mainspring.model.team import stored_team
 from mainspring.store import rows
-from mainspring.store.database import Database, Runner
+from mainspring.store.database import Database, Row, Runner
 from mainspring.store.measure import measure
 from mainspring.store.notify import leave_notices
 from mainspring.store.protocol import Alerted
 from mainspring.store.sweep import next_look
 from mainspring.store.teams import check_room
+
+_PATIENCE = 2
+"""Alerts on which to wait until the deadline: one may be too dear to measure, but where two are, so may be all."""
 
 
 def put(db: Database, new: NewAlert) -> None:
@@ -47,49 +50,54 @@ def remove(db: Database, alert_id: str) -> bool:
 
 def alert(db: Database, node: str, limit: int) -> Alerted:
     """See `protocol.Sweeps.alert`."""
-    taken = db.run("take_alerts", limit=max(0, limit))
-    readable = [one for row in taken if (one := rows.to_alert(row))]
-    failed = {
-        row[0]: "it can't be read; a newer version may have written it"
-        for row in taken
-        if row[0] not in {one.id for one in readable}
-    }
-    readings = _measure(db, readable, failed)
-    told: dict[str, AlertEvent] = {}  # kept from try to try: after a lost reply they have been told already
-    if readings:
-        measured = [one for one in readable if one.id in readings]
-        db.wake(db.transact(lambda tx: _judge(tx, node, measured, readings, told)))
-    next_due = next_look(db.read("next_alert"), found=bool(taken))
-    return Alerted(looked=len(taken), events=tuple(told.values()), failed=failed, next_due=next_due)
-
-
-def _measure(db: Database, taken: Sequence[Alert], failed: dict[str, str]) -> dict[str, Reading]:
-    """Measure what each asks for; one that can't be measured must not keep the others from being judged."""
-    readings: dict[str, Reading] = {}
-    for one in taken:
+    looked, away = 0, 0
+    told: list[AlertEvent] = []
+    failed: dict[str, str] = {}
+    # One at a time: of many that are taken together the last are due again before they are measured.
+    while looked < limit and away < _PATIENCE and (taken := db.run("take_alert")):
+        looked += 1
         try:
-            readings[one.id] = measure(db, one.definition.rule, one.scope)
-        except StoreUnavailable:
-            raise  # each of the others would take its whole deadline
+            told += _look(db, node, taken[0])
         except StoreError as error:
-            failed[one.id] = str(error)
-    return readings
+            failed[taken[0][0]] = str(error)
+            away += isinstance(error, StoreUnavailable)
+    next_due = next_look(db.read("next_alert"), found=bool(looked))
+    return Alerted(looked=looked, events=tuple(told), failed=failed, next_due=next_due)
 
 
-def _judge(
-    tx: Runner, node: str, taken: Sequence[Alert], readings: Mapping[str, Reading], told: dict[str, AlertEvent]
-) -> set[str]:
-    """Write what became of those that nobody has taken or changed since; return the topics to wake."""
-    topics: set[str] = set()
-    judged = []
-    for now, *row in tx.run("lock_taken_alerts", taken=rows.taken_alerts(taken)):
-        if (one := rows.to_alert(tuple(row))) is None:
+def _look(db: Database, node: str, row: Row) -> Iterable[AlertEvent]:
+    """Measure what the alert in *row* asks for, and judge it."""
+    taken = rows.to_alert(row)
+    if taken is None:
+        raise StoreError("it can't be read; a newer version may have written it")
+    reading = measure(db, taken.definition.rule, taken.scope)
+    told: dict[str, AlertEvent] = {}  # kept from try to try: after a lost reply it has been told already
+    db.wake(db.transact(lambda tx: _judge(tx, node, taken, reading, told)))
+    return told.values()
+
+
+def _judge(tx: Runner, node: str, taken: Alert, reading: Reading, told: dict[str, AlertEvent]) -> set[str]:
+    """Write what became of it, unless somebody has judged or changed it since; return the topics to wake."""
+    for now, *row in tx.run("lock_alert", alert=taken.id):
+        one = rows.to_alert(tuple(row))
+        # Not by who has taken it since: where measuring takes long, somebody always has.
+        if one is None or _version(one) != _version(taken):
             continue
-        judgement = judge(one, readings[one.id], now)
-        judged.append((one, judgement, readings[one.id]))
-        if judgement.event is not None:
-            told[one.id] = judgement.event
-            topics |= leave_notices(tx, stored_team(one.scope), judgement.event, one.definition.notify)
-    if judged:
-        tx.run("move_alerts", moved=rows.moved_alerts(judged), node=node)
-    return topics
+        verdict = judge(one, reading, now)
+        tx.run(
+            "move_alert",
+            alert=one.id,
+            status=verdict.state,
+            since=verdict.since,
+            value=reading.value,
+            message=reading.message,
+            node=node,
+        )
+        if verdict.event is not None:
+            told[one.id] = verdict.event
+            return leave_notices(tx, stored_team(one.scope), verdict.event, one.definition.notify)
+    return set()
+
+
+def _version(one: Alert) -> tuple[object, ...]:
+    return one.definition, one.scope, one.evaluated_at

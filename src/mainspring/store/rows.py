@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.clock import MICROSECOND, microseconds
-from mainspring.model.alert import Alert, AlertDefinition, AlertState, Judgement, NewAlert, Reading
+from mainspring.model.alert import Alert, AlertDefinition, AlertState, NewAlert
 from mainspring.model.audit import Record
 from mainspring.model.breaker import State
 from mainspring.model.fairness import Line
@@ -285,19 +285,6 @@ def to_alert(row: Row) -> Alert | None:
         return Alert(alert_id, scope, _alert.decode(definition), AlertState(status), *standing)
     except msgspec.DecodeError:
         return None
-
-
-def taken_alerts(taken: Iterable[Alert]) -> str:
-    """Return alerts, each with when somebody is to look at it next, for the query `lock_taken_alerts`."""
-    return document((alert.id, microseconds(alert.look_at)) for alert in taken)
-
-
-def moved_alerts(judged: Iterable[tuple[Alert, Judgement, Reading]]) -> str:
-    """Return what became of alerts, and what was found, for the query `move_alerts`."""
-    return document(
-        (alert.id, judgement.state, microseconds(judgement.since), reading.value, reading.message)
-        for alert, judgement, reading in judged
-    )
 
 
 def replays(decided: Iterable[tuple[Settlement, str | None]]) -> str:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 _PACKAGE = "mainspring.store.sqlite"
 _IDLE_READERS = 4
 
-FLEETING = frozenset({"promote", "claim", "beat", "take_alerts"})
+FLEETING = frozenset({"promote", "claim", "beat", "take_alert"})
 """Queries whose work need not wait for the disk. A power loss ends every worker of the file along with it, so to find
 a job ready there instead of held, or due instead of ready, or a lease as it was, or an alert not looked at yet, is no
 loss. Until then all processes see what was done."""

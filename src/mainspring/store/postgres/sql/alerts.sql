@@ -25,14 +25,14 @@ WHERE id = :alert
 RETURNING id AS alert_id;
 
 -- What lies further ahead than it is ever put off is from before the clock was set back.
--- name: take_alerts
+-- name: take_alert
 WITH {clock},
 due AS MATERIALIZED (
     SELECT id
     FROM mainspring.alerts, clock
     WHERE look_at <= now OR look_at > now + every
     ORDER BY look_at
-    LIMIT (SELECT CAST(:limit AS bigint))
+    LIMIT 1
     FOR UPDATE OF alerts SKIP LOCKED
 )
 UPDATE mainspring.alerts
@@ -47,31 +47,19 @@ FROM mainspring.alerts, clock
 ORDER BY look_at
 LIMIT 1;
 
--- name: lock_taken_alerts
-WITH {clock},
-taken AS MATERIALIZED (
-    SELECT fields ->> 0 AS id, timestamptz 'epoch' + CAST(fields ->> 1 AS bigint) * interval '1 microsecond' AS look_at
-    FROM jsonb_array_elements(CAST(:taken AS jsonb)) AS given (fields)
-)
+-- name: lock_alert
+WITH {clock}
 SELECT now AS now_at, {alert}
 FROM mainspring.alerts, clock
-WHERE id = ANY (ARRAY(SELECT id FROM taken)) AND (id, look_at) IN (SELECT id, look_at FROM taken)
-ORDER BY id
+WHERE id = :alert
 FOR UPDATE OF alerts;
 
--- name: move_alerts
-WITH {clock},
-moved AS MATERIALIZED (
-    SELECT fields ->> 0 AS id, fields ->> 1 AS status,
-           timestamptz 'epoch' + CAST(fields ->> 2 AS bigint) * interval '1 microsecond' AS since,
-           CAST(fields ->> 3 AS double precision) AS value, fields ->> 4 AS message
-    FROM jsonb_array_elements(CAST(:moved AS jsonb)) AS given (fields)
-)
-UPDATE mainspring.alerts AS alert
-SET status = moved.status, since = moved.since, value = moved.value, message = moved.message,
+-- name: move_alert
+WITH {clock}
+UPDATE mainspring.alerts
+SET status = :status, since = :since, value = CAST(:value AS double precision), message = :message,
     evaluated_at = (SELECT now FROM clock), evaluated_by = :node
-FROM moved
-WHERE alert.id = moved.id;
+WHERE id = :alert;
 
 -- What follows is what alerts measure. None of it reads more rows than it is told to, whatever the size of the tables: what
 -- else is asked of them is asked of those alone.

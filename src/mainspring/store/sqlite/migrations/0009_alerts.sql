@@ -1,6 +1,6 @@
 -- What people would like to be told of. `definition` is what its author says, as JSON, of which `every` is a copy; `scope` is
 -- the team whose jobs it looks at, by its name, and NULL where it looks at everybody's. The rest is how it stands: who looks
--- moves `look_at` on first, so that nobody else does, and what he decides is written only if it is as he left it.
+-- moves `look_at` on first, so that nobody else does, and what he decides is written only if nobody has decided since.
 CREATE TABLE mainspring_alerts (
     id           TEXT PRIMARY KEY,
     scope        TEXT,

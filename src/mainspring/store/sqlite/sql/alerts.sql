@@ -23,7 +23,7 @@ WHERE id = :alert
 RETURNING id AS alert_id;
 
 -- What lies further ahead than it is ever put off is from before the clock was set back.
--- name: take_alerts
+-- name: take_alert
 UPDATE mainspring_alerts
 SET look_at = :now + every
 WHERE id IN (
@@ -31,7 +31,7 @@ WHERE id IN (
     FROM mainspring_alerts
     WHERE look_at <= :now OR look_at > :now + every
     ORDER BY look_at
-    LIMIT :limit
+    LIMIT 1
 )
 RETURNING {alert};
 
@@ -41,18 +41,15 @@ FROM mainspring_alerts
 ORDER BY look_at
 LIMIT 1;
 
--- name: lock_taken_alerts
+-- name: lock_alert
 SELECT :now AS now_at, {alert}
 FROM mainspring_alerts
-WHERE (id, look_at) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:taken))
-ORDER BY id;
+WHERE id = :alert;
 
--- name: move_alerts
+-- name: move_alert
 UPDATE mainspring_alerts
-SET status = moved.value ->> 1, since = moved.value ->> 2, value = moved.value ->> 3, message = moved.value ->> 4,
-    evaluated_at = :now, evaluated_by = :node
-FROM json_each(:moved) AS moved
-WHERE mainspring_alerts.id = moved.value ->> 0;
+SET status = :status, since = :since, value = :value, message = :message, evaluated_at = :now, evaluated_by = :node
+WHERE id = :alert;
 
 -- What follows is what alerts measure. None of it reads more rows than it is told to, whatever the size of the tables: what
 -- else is asked of them is asked of those alone.
