@@ -17,10 +17,13 @@ from mainspring import Mainspring
 from mainspring.api.watch import Watch
 from mainspring.changes import MOST, OVERLAP
 from mainspring.model.change import Change
+from mainspring.model.ids import uuid7
 from mainspring.model.job import Job, JobState
+from mainspring.model.session import NewSession
 from mainspring.server import Server
 from mainspring.testing import drain
 from tests.api.conftest import Client
+from tests.support.factories import new_id, new_job
 from tests.support.waiting import until
 
 API = "/api/v1"
@@ -166,7 +169,7 @@ def test_each_look_reaches_back_beyond_the_one_before(app: Mainspring, monkeypat
     asked: list[datetime] = []
     store = app.client.store
 
-    def note(_: object, since: datetime, __: int) -> list[Change]:
+    def note(_: object, since: datetime, __: datetime, ___: int) -> list[Change]:
         asked.append(since)
         return []
 
@@ -189,6 +192,64 @@ def test_that_there_was_more_than_is_told_is_told(app: Mainspring) -> None:
 
     assert (len(look.changes), look.skipped) == (MOST, True)
     assert changes.look().skipped is False
+
+
+def test_a_job_that_has_started_is_not_created_again(app: Mainspring) -> None:
+    changes = app.changes()
+    changes.look()
+    app.enqueue("greet", ["Ada"])
+    told = [changes.look().changes]
+    session = NewSession(id=new_id(), name="w", lease=timedelta(minutes=1))
+    app.client.store.open_session(session)
+    app.client.store.claim(session.id, "default", 1)
+    told.append(changes.look().changes)
+
+    assert [[one.change for one in some] for some in told] == [["created"], ["started"]]
+
+
+def test_what_is_found_for_long_is_told_once(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = app.changes()
+    changes.look()
+    app.enqueue("greet", ["Ada"])
+    store = app.client.store
+    now = store.now()
+    found = store.changes(now - timedelta(minutes=1))
+    monkeypatch.setattr(type(store), "changes", lambda *_: found)
+    told = []
+    for passed in (0, 8, 16, 24):
+        monkeypatch.setattr(type(store), "now", lambda _, at=now + timedelta(seconds=passed): at)
+        told.append(len(changes.look().changes))
+
+    assert told == [1, 0, 0, 0]
+
+
+def enqueue_ahead(app: Mainspring, ahead: timedelta) -> None:
+    """Enqueue more jobs than a look has room for, by a clock that is *ahead*."""
+    first = (app.client.store.now() + ahead).timestamp() * 1000
+    made = [new_job(id=uuid7(int(first), n), delay=timedelta(hours=1)) for n in range(MOST + 1)]
+    app.client.store.enqueue(made)
+
+
+def test_jobs_from_a_clock_that_is_far_ahead_do_not_hide_others(app: Mainspring) -> None:
+    changes = app.changes()
+    changes.look()
+    enqueue_ahead(app, timedelta(hours=1))
+    changes.look()
+    job = app.enqueue("greet", ["Ada"])
+
+    look = changes.look()
+
+    assert ([one.id for one in look.changes], look.skipped) == ([job.id], False)
+
+
+def test_that_jobs_from_a_clock_that_is_ahead_may_hide_others_is_told(app: Mainspring) -> None:
+    changes = app.changes()
+    changes.look()
+    enqueue_ahead(app, OVERLAP / 2)
+    changes.look()
+    app.enqueue("greet", ["Ada"])
+
+    assert changes.look().skipped is True
 
 
 def test_a_client_that_is_too_slow_is_told_that_it_missed_something(app: Mainspring) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from mainspring.model import lifecycle
 from mainspring.model.change import Kind
 from mainspring.model.failure import Failure
+from mainspring.model.ids import first_id
 from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store.sql import SqlStore
@@ -59,3 +60,13 @@ def test_of_many_changes_the_newest_are_found(store: SqlStore) -> None:
 
     assert {one.id for one in found} <= {job.id for job in jobs}
     assert len(found) <= 2
+
+
+def test_jobs_from_a_clock_that_is_far_ahead_do_not_hide_others(real_store: SqlStore) -> None:
+    now = real_store.now()
+    ours = new_job()
+    real_store.enqueue([ours, new_job(id=first_id(now + 60 * MINUTE))])
+
+    found = real_store.changes(now - MINUTE, now + MINUTE, limit=1)
+
+    assert [one.id for one in found] == [ours.id]

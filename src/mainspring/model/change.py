@@ -36,4 +36,5 @@ class Change(msgspec.Struct, frozen=True):
     @property
     def mark(self) -> tuple[str, UUID, int]:
         """What tells it from every other change."""
-        return self.change, self.id, self.fence
+        # A job is created once, whatever has become of it when it is seen.
+        return self.change, self.id, 0 if self.change is Kind.CREATED else self.fence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from uuid import UUID
 
@@ -12,11 +13,17 @@ _RANDOM_BITS = 74
 _LOW_BITS = 62
 _LOW = (1 << _LOW_BITS) - 1
 _STEP_BITS = 48
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def uuid7(milliseconds: int, randomness: int) -> UUID:
     """Return the UUIDv7 of *milliseconds* since 1970 and 74 bits of *randomness*."""
     return UUID(_text(milliseconds << _RANDOM_BITS | randomness))
+
+
+def first_id(moment: datetime) -> UUID:
+    """Return an id that is smaller than that of any job made at *moment* or later."""
+    return uuid7(max(0, (moment - _EPOCH) // timedelta(milliseconds=1)), 0)
 
 
 def _text(number: int) -> str:

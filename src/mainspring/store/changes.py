@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from uuid import UUID
 
-from mainspring.clock import microseconds
 from mainspring.model.change import Change, Kind
-from mainspring.model.ids import uuid7
+from mainspring.model.ids import first_id
 from mainspring.store.database import Database
 
 
-def changes(db: Database, since: datetime, limit: int) -> list[Change]:
+def changes(db: Database, since: datetime, until: datetime | None, limit: int) -> list[Change]:
     """See `protocol.Inspects.changes`."""
-    first = uuid7(max(0, microseconds(since) // 1000), 0)  # ids begin with the time at which they were made
-    found = db.read("changes", since=since, first=first, limit=limit)
+    last = UUID(int=(1 << 128) - 1) if until is None else first_id(until)
+    found = db.read("changes", since=since, first=first_id(since), last=last, limit=limit)
     return sorted((Change(Kind(kind), *row) for kind, *row in found), key=lambda change: change.at)

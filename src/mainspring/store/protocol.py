@@ -859,10 +859,11 @@ class Inspects(Protocol):
         """Return how late the sweeps are that make jobs ready and fire schedules; nothing when they are in time."""
         ...
 
-    def changes(self, since: datetime, limit: int = 1_000) -> list[Change]:
+    def changes(self, since: datetime, until: datetime | None = None, limit: int = 1_000) -> list[Change]:
         """Return what happened to jobs since then, up to *limit* changes of each kind, the newest ones, in order.
 
         Jobs are new by their ids, which begin with the time of whoever made them; all else goes by the database's.
+        Those made after *until* are left out: they would stand before all others until that clock has come there.
         A job that is held back or let go on by a person is not among them.
         """
         ...

@@ -377,8 +377,8 @@ class SqlStore:
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
 
-    def changes(self, since: datetime, limit: int = 1_000) -> list[Change]:
-        return changes.changes(self._db, since, limit)
+    def changes(self, since: datetime, until: datetime | None = None, limit: int = 1_000) -> list[Change]:
+        return changes.changes(self._db, since, until, limit)
 
     def members(self, workflow: UUID, after: UUID | None = None, limit: int = 1_000) -> list[Job]:
         return workflows.members(self._db, workflow, after, limit)

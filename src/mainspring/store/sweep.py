@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
 from msgspec.structs import replace
 
-from mainspring.clock import microseconds
 from mainspring.errors import StoreError, StoreUnavailable
 from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.model.fairness import FIRST, TURN
-from mainspring.model.ids import uuid7
+from mainspring.model.ids import first_id
 from mainspring.model.job import Job
 from mainspring.model.retention import day_of
 from mainspring.store import rows
@@ -152,10 +151,10 @@ def prune(db: Database, age: timedelta, tell: Tell | None = None) -> int:
     _prune(db, "prune_troubles", age=kept[-1].age)
     _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
-    made_before = _first_id(now(db) - longest)
+    made_before = first_id(now(db) - longest)
     _prune_orphans(db, "prune_steps", made_before)
     _prune_orphans(db, "prune_signals", made_before)
-    _prune_edges(db, max(made_before, _first_id(latest)))
+    _prune_edges(db, max(made_before, first_id(latest)))
     return sum(pruned)
 
 
@@ -181,11 +180,6 @@ def _prune_orphans(db: Database, query: str, made_before: UUID) -> None:
     after = UUID(int=0)
     while page := db.run(query, after=after, made_before=made_before, limit=PRUNE_BATCH):
         ((after,),) = page
-
-
-def _first_id(moment: datetime) -> UUID:
-    """Return an id that is smaller than that of any job made after *moment*."""
-    return uuid7(max(0, microseconds(moment) // 1000), 0)
 
 
 def _prune(db: Database, query: str, tell: Tell = lambda _: None, /, **given: object) -> None:

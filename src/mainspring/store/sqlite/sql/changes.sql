@@ -4,7 +4,7 @@
 SELECT * FROM (
     SELECT 'created' AS change, id, team, task, queue, state, attempt, fence, created_at AS at
     FROM mainspring_jobs
-    WHERE id >= :first
+    WHERE id >= :first AND id < :last
     ORDER BY id DESC
     LIMIT :limit
 ) AS created
