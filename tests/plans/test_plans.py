@@ -17,6 +17,7 @@ from psycopg import sql
 
 from mainspring.clock import MICROSECOND, SystemClock, microseconds
 from mainspring.model.failure import Failure
+from mainspring.model.ids import first_id
 from mainspring.model.journal import LogLine
 from mainspring.model.lifecycle import settle
 from mainspring.model.links import Edge
@@ -54,6 +55,7 @@ INDEX = {
     "holders": "jobs_key",
     "get": "jobs_pkey",
     "page": "jobs_pkey",
+    "changes": "jobs_pkey",
     "page_of": "jobs_team",
     "pending_of_team": "jobs_team",
     "backlog_of": "jobs_team",
@@ -145,6 +147,9 @@ def parameters(name: str) -> dict[str, Any]:
         everything["team"] = None
         everything["since"] = SystemClock().now() - timedelta(minutes=1)
         everything["before"] = SystemClock().now() + timedelta(minutes=1)
+    if name == "changes":
+        since, until = (SystemClock().now() + way * timedelta(hours=1) for way in (-1, 1))
+        everything |= {"since": since, "first": first_id(since), "last": first_id(until)}
     if name == "release":
         everything["key"] = "smtp"
     if name == "pace of an idle queue":
@@ -388,6 +393,24 @@ def test_postgres_reads_no_more_than_the_newest_jobs_for_the_pace_of_a_queue(
     assert not re.search(rf"Seq Scan on {today}\b", plan), plan
 
 
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_postgres_tells_what_is_new_without_walking_all_jobs(
+    churned_postgres: str, statistics: str, mode: str
+) -> None:
+    with psycopg.connect(churned_postgres, autocommit=True) as connection:
+        connection.execute(STATISTICS[statistics].encode())
+
+    plan = postgres_plan(churned_postgres, "changes", mode, options="ANALYZE, TIMING OFF, BUFFERS OFF")
+
+    # In a table that is taken for empty, all that is new is read and sorted; there is no harm in that.
+    if statistics != "taken-for-empty":
+        assert re.search(r"Index Scan Backward using jobs_pkey on jobs .*actual rows=500\b", plan), plan
+    assert re.search(r"Index Cond: \(\(id >= .* AND \(id < ", plan), plan
+    assert re.search(r"Scan (using|on) jobs_held\b", plan), plan
+    assert not re.search(r"Seq Scan on jobs\b|loops=\d{5}", plan), plan  # nor one by one
+
+
 # --- SQLite ---------------------------------------------------------------------------------------------------
 
 
@@ -463,6 +486,15 @@ def test_sqlite_searches_lines_by_their_time_and_looks_up_the_job_of_each(churne
 
     assert "mainspring_logs_at" in plan, plan
     assert not re.search(r"SCAN (job|done)", plan), plan
+
+
+def test_sqlite_finds_each_kind_of_change_by_its_index(churned_sqlite: Path) -> None:
+    plan = sqlite_plan(churned_sqlite, "changes")
+
+    for index in ("jobs_held", "attempts_finished", "jobs_done_finished"):
+        assert f"mainspring_{index}" in plan, plan
+    assert not re.search(r"SCAN (job|ended|mainspring_\w+)\b(?!.*INDEX)", plan), plan
+    assert plan.count("TEMP B-TREE") <= 1, plan  # of the few that run
 
 
 def test_sqlite_reads_no_more_than_the_newest_jobs_for_the_pace_of_a_queue(churned_sqlite: Path) -> None:
