@@ -4037,6 +4037,20 @@ MUTANTS = [
         f"{QUOTAS}::test_a_clock_that_is_set_back_costs_no_more_than_a_burst[sqlite",
     ),
     Mutant(
+        "a receiver that is down keeps the team from its work (sqlite)",
+        f"{SQLITE}/teams.sql",
+        "queue <> :left_out",
+        ":left_out IS NOT NULL",
+        f"{QUOTAS}::test_jobs_that_tell_people_do_not_count[sqlite",
+    ),
+    Mutant(
+        "a receiver that is down keeps the team from its work (postgres)",
+        f"{POSTGRES}/teams.sql",
+        "queue <> :left_out",
+        "CAST(:left_out AS text) IS NOT NULL",
+        f"{QUOTAS}::test_jobs_that_tell_people_do_not_count[postgres",
+    ),
+    Mutant(
         "unfinished jobs are not counted",
         "store/teams.py",
         "_pending(db, name, team.max_pending) + jobs > team.max_pending",

@@ -14,7 +14,9 @@ import pytest
 from mainspring.errors import InvalidValue, QuotaExceeded
 from mainspring.model.alert import dead
 from mainspring.model.channel import Email
+from mainspring.model.job import NOTIFY_QUEUE
 from mainspring.model.lifecycle import settle
+from mainspring.model.notice import WEBHOOK
 from mainspring.model.outcome import Succeeded
 from mainspring.model.secret import SealedSecret
 from mainspring.model.team import Team
@@ -95,6 +97,18 @@ def test_a_job_that_has_ended_counts_no_more(store: SqlStore) -> None:
     store.settle([settle(job, Succeeded("1"))])
 
     assert refused(store, jobs=1) is None
+
+
+@pytest.mark.parametrize("team", ["acme", "default"])
+def test_jobs_that_tell_people_do_not_count(store: SqlStore, team: str) -> None:
+    """Or a receiver that is down would keep the team from its work."""
+    stored = None if team == "default" else team
+    store.set_team(team, {"max_pending": 5})
+    store.enqueue(new_jobs(50, team=stored, task=WEBHOOK, queue=NOTIFY_QUEUE))
+    store.enqueue(new_jobs(3, team=stored))
+
+    assert refused(store, team, jobs=2) is None
+    assert refused(store, team, jobs=3) is not None
 
 
 def test_of_the_default_teams_jobs_only_some_are_looked_at(store: SqlStore) -> None:

@@ -115,6 +115,7 @@ def parameters(name: str) -> dict[str, Any]:
         "age": 0,
         "ahead": timedelta(milliseconds=50),
         "most": 100,
+        "looked": 10_000,
         "room": 100,
         "newest": 1_000,
         "lately": timedelta(minutes=5),
@@ -395,9 +396,7 @@ def test_postgres_reads_no_more_than_the_newest_jobs_for_the_pace_of_a_queue(
 
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
 @pytest.mark.parametrize("statistics", STATISTICS)
-def test_postgres_tells_what_is_new_without_walking_all_jobs(
-    churned_postgres: str, statistics: str, mode: str
-) -> None:
+def test_postgres_tells_what_is_new_without_walking_all_jobs(churned_postgres: str, statistics: str, mode: str) -> None:
     with psycopg.connect(churned_postgres, autocommit=True) as connection:
         connection.execute(STATISTICS[statistics].encode())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mainspring.errors import QuotaExceeded
+from mainspring.model.job import NOTIFY_QUEUE
 from mainspring.model.limits import Gate, Standing
 from mainspring.model.team import DEFAULT_TEAM, Quotas, Team, stored_team, with_quotas
 from mainspring.model.text import counted
@@ -72,12 +73,15 @@ def check_room(tx: Runner, kind: str, team: str | None, name: str) -> None:
 
 
 def _pending(db: Database, name: str, most: int) -> int:
-    """Return how many jobs of the team have not ended, counted up to *most*."""
-    stored = stored_team(name)
+    """Return how many jobs of the team have not ended, without those that tell people, among as many as it takes.
+
+    Those are made by the platform: a receiver that is down must not keep the team from its work.
+    """
+    stored, looked = stored_team(name), max(_LOOKED_AT_LEAST, _LOOKED_PER_JOB * most)
     if stored is None:
-        ((pending,),) = db.read("pending_of_nobody", looked=max(_LOOKED_AT_LEAST, _LOOKED_PER_JOB * most))
+        ((pending,),) = db.read("pending_of_nobody", looked=looked, left_out=NOTIFY_QUEUE)
     else:
-        ((pending,),) = db.read("pending_of_team", team=stored, most=most)
+        ((pending,),) = db.read("pending_of_team", team=stored, looked=looked, left_out=NOTIFY_QUEUE)
     return int(pending)
 
 

@@ -41,13 +41,14 @@ WHERE name = :team AND full_at > :now + burst * gap;
 
 -- name: pending_of_team
 SELECT count(*) AS pending
-FROM (SELECT 1 FROM mainspring_jobs WHERE team = :team LIMIT :most) AS jobs;
+FROM (SELECT queue FROM mainspring_jobs WHERE team = :team LIMIT :looked) AS jobs
+WHERE queue <> :left_out;
 
 -- No index tells those apart that are the default team's, so that these cost nothing: of all jobs some are looked at.
 -- name: pending_of_nobody
 SELECT count(*) AS pending
-FROM (SELECT team FROM mainspring_jobs LIMIT :looked) AS jobs
-WHERE team IS NULL;
+FROM (SELECT team, queue FROM mainspring_jobs LIMIT :looked) AS jobs
+WHERE team IS NULL AND queue <> :left_out;
 
 -- name: schedules_of_team
 SELECT count(*) AS schedules
