@@ -4346,6 +4346,13 @@ MUTANTS = [
         f"{NOTIFY}::test_a_success_without_trouble_is_no_recovery",
     ),
     Mutant(
+        "that a schedule has recovered is told to nobody if its jobs are gone by then",
+        "store/sweep.py",
+        '"prune_troubles", age=max(longest, _LONG)',
+        '"prune_troubles", age=longest',
+        f"{NOTIFY}::test_a_schedule_recovers_though_its_last_jobs_were_pruned[sqlite",
+    ),
+    Mutant(
         "each of several successes is the recovery",
         "store/notify.py",
         "        ended -= ",

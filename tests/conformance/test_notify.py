@@ -19,6 +19,7 @@ from mainspring.model.notice import EMAIL, WEBHOOK
 from mainspring.model.outcome import Cancelled, Expanded, Failed, Outcome, Snoozed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.model.schedule import Misfire
+from mainspring.model.trigger import every
 from mainspring.store import open_store
 from mainspring.store import settle as settling
 from mainspring.store.database import Row, Runner
@@ -530,9 +531,25 @@ def test_of_successes_that_come_together_the_first_is_the_recovery(store: SqlSto
     assert events(store) == ["failure", "recovered"]
 
 
-def test_what_is_kept_of_troubles_is_pruned_as_jobs_are(store: SqlStore, url: str, clock: SettableClock) -> None:
+def test_a_schedule_recovers_though_its_last_jobs_were_pruned(store: SqlStore, clock: SettableClock) -> None:
+    channel = telling(Webhook("https://a.example"))
+    store.put_schedules([new_schedule(trigger=every("7d"), notify=channel)])
+    clock.advance("5d")
+    for outcome in (FAILURE, SUCCESS):
+        clock.advance("2d")
+        fire(store)
+        store.promote()
+        for job in claimed_jobs(store).values():
+            store.settle([settle(job, outcome)])
+        clock.advance("5d")
+        store.prune(timedelta(days=2))
+
+    assert events(store) == ["failure", "recovered"]
+
+
+def test_what_is_kept_of_troubles_is_pruned_in_the_end(store: SqlStore, url: str, clock: SettableClock) -> None:
     store.settle([settle(claimed_job(store, notify=telling()), FAILURE)])
-    clock.advance("29d")
+    clock.advance("399d")
     store.prune(timedelta(days=30))
     kept = execute(url, f"SELECT count(*) FROM {table(url, 'troubles')}")
     clock.advance("2d")

@@ -30,8 +30,9 @@ from mainspring.store.turns import line_up
 
 PRUNE_BATCH = 1_000
 REAP_BATCH = 500
-_NAMES = timedelta(days=400)
-"""How long the names of workers are kept at least: some attempts outlive the age that is asked for. Rows are few."""
+_LONG = timedelta(days=400)
+"""How long the names of workers are kept at least, since some attempts outlive the age that is asked for; and who was
+told of trouble, since a schedule may recover a year later. Rows are few."""
 
 _LOCKED = timedelta(milliseconds=50)
 
@@ -145,10 +146,10 @@ def prune(db: Database, age: timedelta, tell: Tell | None = None) -> int:
     _prune(db, "prune_jobs", gone, age=longest)
     _prune(db, "prune_attempts", age=longest)
     _prune(db, "prune_logs", age=longest)
-    _prune(db, "prune_sessions", age=max(longest, _NAMES))
+    _prune(db, "prune_sessions", age=max(longest, _LONG))
     _prune(db, "prune_ticks", age=kept[-1].age)
     _prune(db, "prune_limits", age=kept[-1].age)
-    _prune(db, "prune_troubles", age=kept[-1].age)
+    _prune(db, "prune_troubles", age=max(longest, _LONG))
     _prune(db, "prune_lines", turn=TURN, first=FIRST)
     _prune(db, "prune_idempotency")
     made_before = first_id(now(db) - longest)
