@@ -4346,6 +4346,20 @@ MUTANTS = [
         f"{NOTIFY}::test_a_success_without_trouble_is_no_recovery",
     ),
     Mutant(
+        "of many schedules that are overdue only some are found",
+        "store/fire.py",
+        "full = len(found) == _MOST_OVERDUE",
+        "full = False",
+        f"{FIRE}::test_many_that_are_overdue_are_found_some_in_each_transaction[sqlite",
+    ),
+    Mutant(
+        "a schedule that somebody has locked keeps all from finding what is overdue",
+        f"{POSTGRES}/fire.sql",
+        "    FOR UPDATE SKIP LOCKED\n)\nUPDATE mainspring.schedules AS schedule\nSET overdue",
+        "    FOR UPDATE\n)\nUPDATE mainspring.schedules AS schedule\nSET overdue",
+        f"{FIRE}::test_one_that_somebody_has_locked_keeps_nobody_from_the_others",
+    ),
+    Mutant(
         "that a schedule has recovered is told to nobody if its jobs are gone by then",
         "store/sweep.py",
         '"prune_troubles", age=max(longest, _LONG)',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,11 +16,13 @@ from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.schedule import Misfire, Overlap
 from mainspring.model.tick import Verdict
 from mainspring.model.trigger import after, at, cron
+from mainspring.store import fire as store_fire
 from mainspring.store import open_store
-from mainspring.store.database import DUE, FIRE
+from mainspring.store.database import DUE, FIRE, Runner
 from mainspring.store.protocol import Fired
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
+from tests.support.databases import connected
 from tests.support.factories import new_id, opened_session, stored
 from tests.support.schedules import fire, new_schedule, verdicts
 
@@ -366,6 +369,45 @@ def test_a_schedule_without_success_is_overdue_once(store: SqlStore, clock: Sett
     assert (overdue.schedule, overdue.expected_by, overdue.within) == ("s", tick + 30 * SECOND, 30 * SECOND)
     assert store.find_overdue() == []
     assert store.get_schedules(["s"])["s"].overdue
+
+
+def test_many_that_are_overdue_are_found_some_in_each_transaction(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put_schedules([new_schedule(f"s{n}", expect_success_within=30 * SECOND) for n in range(7)])
+    clock.advance("1m")
+    fire(store)
+    clock.advance("30s")
+    monkeypatch.setattr(store_fire, "_MOST_OVERDUE", 3)
+    sizes: list[int] = []
+    original = store_fire._find_overdue
+
+    def noted(tx: Runner) -> Any:
+        found = original(tx)
+        sizes.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(store_fire, "_find_overdue", noted)
+
+    found = [one.schedule for one in store.find_overdue()]
+
+    assert (sorted(found), sizes) == ([f"s{n}" for n in range(7)], [3, 3, 1])
+
+
+def test_one_that_somebody_has_locked_keeps_nobody_from_the_others(postgres_url: str, clock: SettableClock) -> None:
+    store = open_store(postgres_url, clock=clock)
+    store.put_schedules([new_schedule(name, expect_success_within=30 * SECOND) for name in "ab"])
+    clock.advance("1m")
+    fire(store)
+    clock.advance("30s")
+    with connected(postgres_url) as other:
+        other.execute("SELECT FROM mainspring.schedules WHERE id = 'a' FOR UPDATE")
+        found = [one.schedule for one in store.find_overdue()]
+        other.rollback()
+    found += [one.schedule for one in store.find_overdue()]
+    store.close()
+
+    assert found == ["b", "a"]
 
 
 def test_a_success_counts_from_the_next_tick_on(store: SqlStore, clock: SettableClock) -> None:

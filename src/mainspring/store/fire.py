@@ -43,6 +43,9 @@ _MOST_JOBS = 5_000
 """Seconds of deciding, and ticks, in one transaction: after an outage there may be much to make up for, and others wait
 for the same locks."""
 
+_MOST_OVERDUE = 1_000
+"""Schedules to find overdue in one transaction, which stores what people are told of them as well."""
+
 _NO_JOBS = rows.document(verdict for verdict in Verdict if not verdict.is_job)
 _BUFFERED = rows.document([Verdict.BUFFERED])
 
@@ -85,15 +88,20 @@ def backfill(db: Database, schedule_id: str, ticks: Mapping[datetime, UUID], nod
 
 def find_overdue(db: Database) -> list[Overdue]:
     """See `protocol.Sweeps.find_overdue`."""
-    found, topics = db.transact(_find_overdue)
-    db.wake(topics)
-    return found
+    overdue: list[Overdue] = []
+    full = True
+    while full:
+        found, topics = db.transact(_find_overdue)
+        db.wake(topics)
+        overdue += found
+        full = len(found) == _MOST_OVERDUE
+    return overdue
 
 
 def _find_overdue(tx: Runner) -> tuple[list[Overdue], set[str]]:
     overdue: list[Overdue] = []
     notices: list[Notice] = []
-    for within, *row in tx.run("find_overdue"):
+    for within, *row in tx.run("find_overdue", limit=_MOST_OVERDUE):
         standing, schedule = rows.standing(tuple(row)), rows.to_schedule(tuple(row))
         assert standing.expected_by is not None
         overdue.append(Overdue(standing.id, standing.expected_by, within))

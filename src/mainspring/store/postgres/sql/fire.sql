@@ -55,10 +55,18 @@ FROM clock
 WHERE schedule.id = ANY (ARRAY(SELECT id FROM followed))
 RETURNING awaits;
 
+-- What somebody has locked he moves or finds overdue himself; or the next look does.
 -- name: find_overdue
-WITH {clock}
+WITH {clock},
+found AS MATERIALIZED (
+    SELECT id
+    FROM mainspring.schedules
+    WHERE expected_by <= (SELECT now FROM clock) AND NOT overdue AND NOT paused
+    ORDER BY expected_by
+    LIMIT (SELECT CAST(:limit AS bigint))
+    FOR UPDATE SKIP LOCKED
+)
 UPDATE mainspring.schedules AS schedule
 SET overdue = true
-FROM clock
-WHERE expected_by <= now AND NOT overdue AND NOT paused
+WHERE id = ANY (ARRAY(SELECT id FROM found))
 RETURNING success_in, {schedule};

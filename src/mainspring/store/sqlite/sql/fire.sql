@@ -38,5 +38,11 @@ RETURNING awaits;
 -- name: find_overdue
 UPDATE mainspring_schedules
 SET overdue = 1
-WHERE expected_by <= :now AND NOT overdue AND NOT paused
+WHERE id IN (
+    SELECT id
+    FROM mainspring_schedules
+    WHERE expected_by <= :now AND NOT overdue AND NOT paused
+    ORDER BY expected_by
+    LIMIT :limit
+)
 RETURNING success_in, {schedule};
