@@ -4346,6 +4346,13 @@ MUTANTS = [
         f"{NOTIFY}::test_a_success_without_trouble_is_no_recovery",
     ),
     Mutant(
+        "batches of crossed successes and failures wait for each other",
+        "store/notify.py",
+        "if candidates and begun:",
+        "if False:",
+        "tests/races/test_notify_races.py::test_batches_of_crossed_successes_and_failures_do_not_wait_for_each_other",
+    ),
+    Mutant(
         "of many schedules that are overdue only some are found",
         "store/fire.py",
         "full = len(found) == _MOST_OVERDUE",

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from mainspring.model.channel import Email, Webhook
 from mainspring.model.job import Job, JobState
-from mainspring.model.lifecycle import settle
+from mainspring.model.lifecycle import Settlement, settle
 from mainspring.model.outcome import Outcome
-from mainspring.store import open_store
+from mainspring.store import open_store, rows
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
+from tests.support.databases import execute
 from tests.support.factories import FAILURE, SUCCESS, claimed_job, claimed_jobs, new_job, stored
 from tests.support.notices import events, notice_of, notifications, telling
 
@@ -59,6 +64,37 @@ def test_ends_of_one_schedule_that_come_at_once_leave_nobody_waiting(url: str, r
         assert held == [True] * 6
     assert {stored(real_store, job.id).state for job in jobs} == {JobState.SUCCEEDED, JobState.FAILED}
     assert events(real_store).count("failure") == 5 * 3 * 3
+
+
+def test_batches_of_crossed_successes_and_failures_do_not_wait_for_each_other(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each ends the trouble that the other one notes: neither may hold what it has ended and want what it notes."""
+    store = open_store(postgres_url)
+    crossed: list[list[Settlement]] = []
+    rounds: list[tuple[Outcome, Outcome]] = [(FAILURE, FAILURE), (SUCCESS, FAILURE), (FAILURE, SUCCESS)]
+    for outcomes in rounds:
+        made = [new_job(notify=CHANNELS, schedule=name) for name in "ab"]
+        store.enqueue(made)
+        jobs = claimed_jobs(store)
+        crossed.append([settle(jobs[job.id], outcome) for job, outcome in zip(made, outcomes, strict=True)])
+    store.settle(crossed.pop(0))
+    stores = [open_store(postgres_url) for _ in crossed]
+    document = rows.document
+
+    def slowly(given: Iterable[object]) -> str:
+        time.sleep(0.05)  # before each statement about troubles, among others
+        return document(given)
+
+    monkeypatch.setattr(rows, "document", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        held = list(pool.map(lambda one, batch: len(one.settle(batch)), stores, crossed))
+    for one in (store, *stores):
+        one.close()
+    time.sleep(0.3)  # until the servers of these connections have told what they counted
+
+    assert held == [2, 2]
+    assert execute(postgres_url, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == [(0,)]
 
 
 def test_a_worker_and_the_reaper_of_its_session_do_not_both_tell(

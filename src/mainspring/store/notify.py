@@ -110,9 +110,11 @@ def leave_notices(tx: Runner, team: str | None, event: AlertEvent, channels: Seq
 
 def _with_recoveries(tx: Runner, told: Sequence[Told]) -> list[Told]:
     """Return who is to be told of what, and keep in mind who was told of trouble, for the day it ends."""
-    candidates = [pair for one, audience in told for pair in notice.may_have_recovered(one, audience)]
-    ended = set(tx.run("end_troubles", troubles=rows.document(sorted(set(candidates))))) if candidates else set()
+    candidates = {pair for one, audience in told for pair in notice.may_have_recovered(one, audience)}
     begun = {pair for one, audience in told for pair in notice.keep_in_mind(one, audience)}
+    if candidates and begun:  # each alone is locked in its order, but the two are not in the order of both
+        tx.run("lock_troubles", troubles=rows.document(sorted(candidates | begun)))
+    ended = set(tx.run("end_troubles", troubles=rows.document(sorted(candidates)))) if candidates else set()
     if begun:
         tx.run("note_troubles", troubles=rows.document(sorted(begun)))
     wanted: list[Told] = []

@@ -39,6 +39,14 @@ WHERE team = :team AND id = :id
 RETURNING id AS rule_id;
 
 -- In the order of subjects and targets, as whoever locks several does.
+-- name: lock_troubles
+SELECT subject, target
+FROM mainspring.troubles
+WHERE (subject, target) IN (SELECT fields ->> 0, fields ->> 1
+                            FROM jsonb_array_elements(CAST(:troubles AS jsonb)) AS trouble (fields))
+ORDER BY subject, target
+FOR UPDATE;
+
 -- name: note_troubles
 WITH {clock}
 INSERT INTO mainspring.troubles (subject, target, told_at)

@@ -35,6 +35,12 @@ DELETE FROM mainspring_notifications
 WHERE team = :team AND id = :id
 RETURNING id AS rule_id;
 
+-- Nobody else has a transaction that writes.
+-- name: lock_troubles
+SELECT subject, target
+FROM mainspring_troubles
+WHERE (subject, target) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:troubles));
+
 -- name: note_troubles
 INSERT INTO mainspring_troubles (subject, target, told_at)
 SELECT value ->> 0, value ->> 1, :now
