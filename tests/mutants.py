@@ -4037,6 +4037,13 @@ MUTANTS = [
         f"{QUOTAS}::test_a_clock_that_is_set_back_costs_no_more_than_a_burst[sqlite",
     ),
     Mutant(
+        "of two quotas that a new team is given at once one is lost",
+        "store/teams.py",
+        'tx.run("lock_room", room=f"team {name}")',
+        "pass",
+        f"{QUOTAS}::test_of_what_is_said_of_a_new_team_at_once_nothing_is_lost[postgres",
+    ),
+    Mutant(
         "a receiver that is down keeps the team from its work (sqlite)",
         f"{SQLITE}/teams.sql",
         "queue <> :left_out",

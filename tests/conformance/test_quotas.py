@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -19,8 +21,8 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.notice import WEBHOOK
 from mainspring.model.outcome import Succeeded
 from mainspring.model.secret import SealedSecret
-from mainspring.model.team import Team
-from mainspring.store import teams
+from mainspring.model.team import Quotas, Team, with_quotas
+from mainspring.store import open_store, teams
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.alerts import new_alert
@@ -55,6 +57,24 @@ def test_what_is_left_out_stays_as_it_is_and_none_lifts_it(store: SqlStore, cloc
     assert store.remove_team("acme")
     assert not store.remove_team("acme")
     assert store.teams("acme") == []
+
+
+def test_of_what_is_said_of_a_new_team_at_once_nothing_is_lost(
+    store: SqlStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = [store, open_store(url)]
+    def slowly(known: Team, quotas: Quotas) -> Team:
+        time.sleep(0.1)
+        return with_quotas(known, quotas)
+
+    monkeypatch.setattr(teams, "with_quotas", slowly)
+    said: list[Quotas] = [{"max_pending": 5}, {"max_schedules": 3}]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one, quotas: one.set_team("acme", quotas), stores, said))
+    stores[1].close()
+
+    (team,) = store.teams("acme")
+    assert (team.max_pending, team.max_schedules) == (5, 3)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def put(db: Database, name: str, quotas: Quotas) -> Team:
     """See `protocol.Teams.set_team`."""
 
     def work(tx: Runner) -> Team:
+        tx.run("lock_room", room=f"team {name}")  # of a team that is not known yet there is no row to lock
         known = [Team(*row) for row in tx.run("lock_team", team=name)]
         wanted = with_quotas(known[0] if known else Team(name), quotas)
         (row,) = tx.run(
