@@ -3834,6 +3834,13 @@ MUTANTS = [
         f"{RETENTION}::test_a_rule_that_is_changed_while_a_node_prunes_is_not_taken_for_done[postgres",
     ),
     Mutant(
+        "of changes of rules that come at once some are not counted",
+        "store/retention.py",
+        'tx.run("lock_room", room="retention")',
+        "pass",
+        f"{RETENTION}::test_changes_that_come_at_once_are_all_counted[postgres",
+    ),
+    Mutant(
         "a job that lives again is forgotten",
         f"{SQLITE}/fragments.sql",
         "(id, finished_at) IN (SELECT value ->> 0, value ->> 2 FROM json_each(:going))",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -548,6 +549,23 @@ def test_a_rule_that_is_changed_while_a_node_prunes_is_not_taken_for_done(
 
     assert store.prune(NODE) == 1
     assert kept(store, mail) == [False]
+
+
+def test_changes_that_come_at_once_are_all_counted(store: SqlStore, url: str, clock: SettableClock) -> None:
+    """By that count a node knows that no rule was changed since it read them."""
+    stores = [open_store(url, clock=clock) for _ in range(4)]
+
+    def change(one: SqlStore) -> None:
+        for n in range(10):
+            keep(one, count=n + 1, queue=f"q{stores.index(one)}")
+        one.remove_retention(Covers(queue=f"q{stores.index(one)}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(change, stores))
+    for one in stores:
+        one.close()
+
+    assert execute(url, f"SELECT changes FROM {table(url, 'retention')}") == [(44,)]
 
 
 def test_rules_are_told_with_the_most_precise_first(store: SqlStore) -> None:

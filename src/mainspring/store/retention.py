@@ -29,7 +29,7 @@ from mainspring.model.retention import (
     nth_newest,
 )
 from mainspring.store import rows
-from mainspring.store.database import Database, Row
+from mainspring.store.database import Database, Row, Runner
 from mainspring.store.inspect import now
 
 PAGE = 2_000
@@ -57,7 +57,7 @@ _ids = msgspec.json.Decoder(list[UUID])
 
 def set_rule(db: Database, rule: RetentionRule) -> None:
     """See `protocol.Retention.set_retention`."""
-    db.run("put_retention", age=rule.age, keep=rule.count, **_selection(rule.covers))
+    _change(db, "put_retention", rule.covers, age=rule.age, keep=rule.count)
 
 
 def rules(db: Database) -> list[RetentionRule]:
@@ -72,8 +72,18 @@ def remove(db: Database, covers: Covers) -> bool:
     if covers == Covers():  # its row stays: it says how far the nodes have come by themselves
         set_rule(db, RetentionRule(covers))
     else:
-        db.run("remove_retention", **_selection(covers))
+        _change(db, "remove_retention", covers)
     return known
+
+
+def _change(db: Database, query: str, covers: Covers, **given: object) -> None:
+    """Change a rule and count that, one after the other: what was read before must never seem to be as it is."""
+
+    def work(tx: Runner) -> None:
+        tx.run("lock_room", room="retention")
+        tx.run(query, **_selection(covers), **given)
+
+    db.transact(work)
 
 
 def in_force(db: Database, age: timedelta) -> list[Kept]:
