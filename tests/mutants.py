@@ -4626,6 +4626,13 @@ MUTANTS = [
         "tests/api/test_events.py::test_each_look_reaches_back_beyond_the_one_before",
     ),
     Mutant(
+        "whoever comes to follow a job has all jobs looked for at once",
+        "api/watch.py",
+        "max(self._pause, self._paid_until - now)",
+        "self._pause",
+        "tests/api/test_events.py::test_however_many_come_the_database_is_asked_so_often",
+    ),
+    Mutant(
         "a job that has started is created again",
         "model/change.py",
         "0 if self.change is Kind.CREATED else self.fence",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 from datetime import datetime, timedelta
@@ -319,3 +320,29 @@ def test_who_joins_when_others_have_seen_the_end_sees_it_too(app: Mainspring) ->
         return ended
 
     assert asyncio.run(follow()).state is JobState.CANCELLED
+
+
+def test_however_many_come_the_database_is_asked_so_often(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = app.client.get(app.enqueue("greet", ["Ada"], run_after="1h").id)
+    find = app.client.find
+    looks: list[float] = []
+
+    def noted(ids: list[UUID]) -> dict[UUID, Job]:
+        looks.append(time.monotonic())
+        return find(ids)
+
+    monkeypatch.setattr(app.client, "find", noted)
+
+    async def come_and_go() -> float:
+        watch = Watch(app)
+        began = time.monotonic()
+        async with aclosing(watch.follow(app.client, job)) as changes:
+            await anext(changes)
+            while time.monotonic() - began < 1.5:
+                await watch.final(app.client, job, 0.003)
+        watch.close()
+        return time.monotonic() - began
+
+    took = asyncio.run(come_and_go())
+
+    assert 10 < len(looks) <= 10 + took / 0.05 + 1

@@ -63,6 +63,7 @@ def test_of_what_is_said_of_a_new_team_at_once_nothing_is_lost(
     store: SqlStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stores = [store, open_store(url)]
+
     def slowly(known: Team, quotas: Quotas) -> Team:
         time.sleep(0.1)
         return with_quotas(known, quotas)

@@ -13,6 +13,9 @@ from mainspring.model.job import Job
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
+_GAP, _BURST = 0.05, 10
+"""Seconds from look to look in the long run, however many come, and how many looks may be made sooner after a rest."""
+
 
 class Watch:
     """Tells those who follow a job of each change that it sees. Used from the server's loop only."""
@@ -23,6 +26,7 @@ class Watch:
         self._seen: dict[UUID, Job] = {}
         self._looking: asyncio.Task[None] | None = None
         self._pause = _FIRST_PAUSE
+        self._paid_until = 0.0  # as if each look took as long as the gap
         self._closed = False
 
     async def final(self, client: Client, job: Job, patience: float) -> Job:
@@ -76,7 +80,7 @@ class Watch:
 
     async def _look(self) -> None:
         while self._followers:
-            await asyncio.sleep(self._pause)
+            await self._rest()
             self._pause = min(_LONGEST_PAUSE, self._pause * 1.3)
             asked = list(self._followers)  # others may join meanwhile, of whose jobs nothing is found
             try:
@@ -87,6 +91,12 @@ class Watch:
             for job_id in asked:
                 self._tell(job_id, found.get(job_id), self._followers.get(job_id, set()))
         self._looking = None
+
+    async def _rest(self) -> None:
+        """Wait for the next look: not for long if somebody has just come, and longer if looks were many lately."""
+        now = asyncio.get_running_loop().time()
+        self._paid_until = max(self._paid_until, now - _BURST * _GAP) + _GAP
+        await asyncio.sleep(max(self._pause, self._paid_until - now))
 
     def _tell(self, job_id: UUID, job: Job | None, followers: set[asyncio.Queue[Job | None]]) -> None:
         if job is not None and self._seen.get(job_id) == job:
