@@ -1518,6 +1518,13 @@ MUTANTS = [
         "tests/worker/test_limits.py::test_no_more_run_at_once_than_the_limit_of_their_key_allows[sqlite",
     ),
     Mutant(
+        "a job that could not be made ready to start is held for ever",
+        "worker/claim.py",
+        "self._give_back([held for held in taken if not held.settled and held in self._session.holding])",
+        "pass",
+        "tests/worker/test_fairness.py::test_a_job_whose_turn_can_not_be_noted_is_not_held_for_ever[sqlite",
+    ),
+    Mutant(
         "a slot is never given back",
         "store/settle.py",
         "    topics |= free(tx, list({(key, one.job_id) for one in moved for key in one.holds}), recorded)\n",
