@@ -41,6 +41,7 @@ APP_WORKFLOWS, WORKER_WORKFLOWS = "tests/app/test_workflows.py", "tests/worker/t
 DURABLE, DURABLE_CRASHES = "tests/worker/test_durable.py", "tests/faults/test_durable_crashes.py"
 GUARD, REQUESTS = "tests/outbound/test_guard.py", "tests/outbound/test_requests.py"
 BUILTIN, HTTP, COMMAND = (f"tests/builtin/test_{name}.py" for name in ("builtin", "http", "command"))
+LAUNCH = "tests/builtin/test_launch.py"
 DETAILS = "tests/worker/test_details.py"
 SECRETS, ENCRYPTION = "tests/worker/test_secrets.py", "tests/worker/test_encryption.py"
 APP_SECRETS, STORED_SECRETS = "tests/app/test_secrets.py", "tests/conformance/test_secrets.py"
@@ -3324,6 +3325,27 @@ MUTANTS = [
         "            self._kill_all()\n",
         "            self._reap()\n",
         f"{COMMAND}::test_what_a_command_leaves_running_does_not_outlive_it",
+    ),
+    Mutant(
+        "a launcher that fails leaves its command running",
+        "worker/executors/launch.py",
+        "        finally:\n            self._kill_all()\n",
+        "            self._kill_all()\n        finally:\n",
+        f"{LAUNCH}::test_everything_is_dead_when_an_order_makes_no_sense",
+    ),
+    Mutant(
+        "a launcher fails when its worker dies without having listened",
+        "worker/executors/launch.py",
+        "        except OSError:\n            return False\n        self._heard += data",
+        "        except BlockingIOError:\n            return False\n        self._heard += data",
+        f"{LAUNCH}::test_everything_is_dead_when_the_worker_dies_without_having_listened",
+    ),
+    Mutant(
+        "a cancel that comes while a command is launched is missed",
+        "worker/executors/launch.py",
+        "        self._obey()  # what came with the order, and so rings no bell any more\n",
+        "",
+        f"{LAUNCH}::test_it_obeys_what_came_together_with_the_order",
     ),
     Mutant(
         "a command is killed without being asked to end",
