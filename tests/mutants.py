@@ -42,7 +42,7 @@ DURABLE, DURABLE_CRASHES = "tests/worker/test_durable.py", "tests/faults/test_du
 GUARD, REQUESTS = "tests/outbound/test_guard.py", "tests/outbound/test_requests.py"
 BUILTIN, HTTP, COMMAND = (f"tests/builtin/test_{name}.py" for name in ("builtin", "http", "command"))
 LAUNCH = "tests/builtin/test_launch.py"
-DETAILS = "tests/worker/test_details.py"
+DETAILS, OUTPUT = "tests/worker/test_details.py", "tests/worker/test_output.py"
 SECRETS, ENCRYPTION = "tests/worker/test_secrets.py", "tests/worker/test_encryption.py"
 APP_SECRETS, STORED_SECRETS = "tests/app/test_secrets.py", "tests/conformance/test_secrets.py"
 KEYS_OF_OURS, REDACT = "tests/unit/test_keys.py", "tests/unit/model/test_redact.py"
@@ -3556,6 +3556,48 @@ MUTANTS = [
         "self._without_rests(text) if _CUT in text else text",
         "text",
         f"{REDACT}::test_the_beginning_of_a_value_that_an_error_has_cut_short_is_found",
+    ),
+    Mutant(
+        "the beginning of a secret is told before its end has come",
+        "model/redact.py",
+        "len(text) - max(0, self.longest - 1)",
+        "len(text)",
+        f"{REDACT}::test_what_is_settled_holds_no_half_of_a_value_whatever_follows",
+    ),
+    Mutant(
+        "the end of a secret is told whose beginning was cut off",
+        "worker/executors/output.py",
+        "if lost else 0",
+        "if False else 0",
+        f"{OUTPUT}::test_no_half_is_kept_where_there_is_one_after_the_other",
+    ),
+    Mutant(
+        "what a command says is cut before secrets are looked for",
+        "worker/executors/output.py",
+        "begun, self._rest = self._redact.settled(self._rest)",
+        'begun, self._rest = self._redact(self._rest), ""',
+        f"{OUTPUT}::test_no_half_of_a_secret_is_kept_where_a_line_without_end_is_told",
+    ),
+    Mutant(
+        "a body is cut before secrets are looked for",
+        "builtin/http.py",
+        "        text, _ = redact.settled(text)\n",
+        "        pass\n",
+        f"{HTTP}::test_no_half_of_a_secret_is_kept_where_a_body_is_cut",
+    ),
+    Mutant(
+        "of many forms of a secret some are not found",
+        "model/redact.py",
+        "        for offset in range(_STRIDE):",
+        "        for offset in range(_STRIDE - 1):",
+        f"{REDACT}::test_each_of_many_lines_is_found_wherever_it_stands",
+    ),
+    Mutant(
+        "values of secrets stay in memory when nobody needs them",
+        "model/redact.py",
+        "= WeakValueDictionary()",
+        "= {}",
+        f"{REDACT}::test_those_who_need_the_same_share_it_and_the_last_one_takes_it_along",
     ),
     Mutant(
         "a secret in the midst of base64 is told",

@@ -605,3 +605,14 @@ def test_a_command_that_is_refused_does_not_tell_the_secret_that_it_was_called_b
     told = failure(job)
     assert told[0] == "CommandRefused"
     assert "hunter2-topsecret" not in str(app.client.get(job.id))
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_no_half_of_a_secret_is_kept_where_what_a_command_says_is_cut(app: Mainspring, node: Node, code: int) -> None:
+    app.secrets.set("pw", "Zq7-Xw9_Kj2+Vb8=Yt4")
+    script = """head -c 1990 /dev/zero | tr '\\0' x; printf %s "$0"; head -c "$1" /dev/zero | tr '\\0' x; exit "$2" """
+    for after in (1_990, 32_750):
+        job = app.command.enqueue(["sh", "-c", script, "secret://pw", str(after), str(code)], max_attempts=1)
+        assert ended(job).final
+        kept = f"{job.refresh()} {[line.message for line in job.logs()]}"
+        assert not [part for part in ("Zq7-", "Xw9_", "Kj2+", "Vb8=", "=Yt4") if part in kept]
