@@ -4555,6 +4555,20 @@ MUTANTS = [
         f"{METRICS}::test_scrapes_ask_the_database_seldom_also_when_it_is_away",
     ),
     Mutant(
+        "what can't be counted fails who settles",
+        "worker/count.py",
+        "    except Exception:\n        log.exception(",
+        "    except KeyError:\n        log.exception(",
+        f"{SETTLER}::test_what_can_not_be_counted_is_settled_all_the_same",
+    ),
+    Mutant(
+        "the time of an attempt that goes back in its midst is not told",
+        "worker/worker.py",
+        "            self._stop_counting(held)\n            self.ended(held, Returned())",
+        "            self.ended(held, Returned())",
+        f"{METRICS}::test_what_goes_back_in_its_midst_is_told_with_its_time[sqlite-thread",
+    ),
+    Mutant(
         "the times of a flood do not add up",
         "worker/count.py",
         "min(step, len(ended) - index)",
