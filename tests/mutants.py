@@ -41,7 +41,8 @@ APP_WORKFLOWS, WORKER_WORKFLOWS = "tests/app/test_workflows.py", "tests/worker/t
 DURABLE, DURABLE_CRASHES = "tests/worker/test_durable.py", "tests/faults/test_durable_crashes.py"
 GUARD, REQUESTS = "tests/outbound/test_guard.py", "tests/outbound/test_requests.py"
 BUILTIN, HTTP, COMMAND = (f"tests/builtin/test_{name}.py" for name in ("builtin", "http", "command"))
-DETAILS = "tests/worker/test_details.py"
+LAUNCH = "tests/builtin/test_launch.py"
+DETAILS, OUTPUT = "tests/worker/test_details.py", "tests/worker/test_output.py"
 SECRETS, ENCRYPTION = "tests/worker/test_secrets.py", "tests/worker/test_encryption.py"
 APP_SECRETS, STORED_SECRETS = "tests/app/test_secrets.py", "tests/conformance/test_secrets.py"
 KEYS_OF_OURS, REDACT = "tests/unit/test_keys.py", "tests/unit/model/test_redact.py"
@@ -1517,6 +1518,13 @@ MUTANTS = [
         "taken = self._reveal(self._admit(self._prepare(taken)))",
         "taken = self._reveal(self._prepare(taken))",
         "tests/worker/test_limits.py::test_no_more_run_at_once_than_the_limit_of_their_key_allows[sqlite",
+    ),
+    Mutant(
+        "a job that could not be made ready to start is held for ever",
+        "worker/claim.py",
+        "self._give_back([held for held in taken if not held.settled and held in self._session.holding])",
+        "pass",
+        "tests/worker/test_fairness.py::test_a_job_whose_turn_can_not_be_noted_is_not_held_for_ever[sqlite",
     ),
     Mutant(
         "a slot is never given back",
@@ -3327,6 +3335,27 @@ MUTANTS = [
         f"{COMMAND}::test_what_a_command_leaves_running_does_not_outlive_it",
     ),
     Mutant(
+        "a launcher that fails leaves its command running",
+        "worker/executors/launch.py",
+        "        finally:\n            self._kill_all()\n",
+        "            self._kill_all()\n        finally:\n",
+        f"{LAUNCH}::test_everything_is_dead_when_an_order_makes_no_sense",
+    ),
+    Mutant(
+        "a launcher fails when its worker dies without having listened",
+        "worker/executors/launch.py",
+        "        except OSError:\n            return False\n        self._heard += data",
+        "        except BlockingIOError:\n            return False\n        self._heard += data",
+        f"{LAUNCH}::test_everything_is_dead_when_the_worker_dies_without_having_listened",
+    ),
+    Mutant(
+        "a cancel that comes while a command is launched is missed",
+        "worker/executors/launch.py",
+        "        self._obey()  # what came with the order, and so rings no bell any more\n",
+        "",
+        f"{LAUNCH}::test_it_obeys_what_came_together_with_the_order",
+    ),
+    Mutant(
         "a command is killed without being asked to end",
         "worker/executors/launch.py",
         "_signal_all(signal.SIGTERM)",
@@ -3535,6 +3564,48 @@ MUTANTS = [
         "self._without_rests(text) if _CUT in text else text",
         "text",
         f"{REDACT}::test_the_beginning_of_a_value_that_an_error_has_cut_short_is_found",
+    ),
+    Mutant(
+        "the beginning of a secret is told before its end has come",
+        "model/redact.py",
+        "len(text) - max(0, self.longest - 1)",
+        "len(text)",
+        f"{REDACT}::test_what_is_settled_holds_no_half_of_a_value_whatever_follows",
+    ),
+    Mutant(
+        "the end of a secret is told whose beginning was cut off",
+        "worker/executors/output.py",
+        "if lost else 0",
+        "if False else 0",
+        f"{OUTPUT}::test_no_half_is_kept_where_there_is_one_after_the_other",
+    ),
+    Mutant(
+        "what a command says is cut before secrets are looked for",
+        "worker/executors/output.py",
+        "begun, self._rest = self._redact.settled(self._rest)",
+        'begun, self._rest = self._redact(self._rest), ""',
+        f"{OUTPUT}::test_no_half_of_a_secret_is_kept_where_a_line_without_end_is_told",
+    ),
+    Mutant(
+        "a body is cut before secrets are looked for",
+        "builtin/http.py",
+        "        text, _ = redact.settled(text)\n",
+        "        pass\n",
+        f"{HTTP}::test_no_half_of_a_secret_is_kept_where_a_body_is_cut",
+    ),
+    Mutant(
+        "of many forms of a secret some are not found",
+        "model/redact.py",
+        "        for offset in range(_STRIDE):",
+        "        for offset in range(_STRIDE - 1):",
+        f"{REDACT}::test_each_of_many_lines_is_found_wherever_it_stands",
+    ),
+    Mutant(
+        "values of secrets stay in memory when nobody needs them",
+        "model/redact.py",
+        "= WeakValueDictionary()",
+        "= {}",
+        f"{REDACT}::test_those_who_need_the_same_share_it_and_the_last_one_takes_it_along",
     ),
     Mutant(
         "a secret in the midst of base64 is told",
@@ -4764,6 +4835,20 @@ MUTANTS = [
         "if begun >= self._until:",
         "if True:",
         f"{METRICS}::test_scrapes_ask_the_database_seldom_also_when_it_is_away",
+    ),
+    Mutant(
+        "what can't be counted fails who settles",
+        "worker/count.py",
+        "    except Exception:\n        log.exception(",
+        "    except KeyError:\n        log.exception(",
+        f"{SETTLER}::test_what_can_not_be_counted_is_settled_all_the_same",
+    ),
+    Mutant(
+        "the time of an attempt that goes back in its midst is not told",
+        "worker/worker.py",
+        "            self._stop_counting(held)\n            self.ended(held, Returned())",
+        "            self.ended(held, Returned())",
+        f"{METRICS}::test_what_goes_back_in_its_midst_is_told_with_its_time[sqlite-thread",
     ),
     Mutant(
         "the times of a flood do not add up",

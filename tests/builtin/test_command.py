@@ -480,6 +480,44 @@ def test_everything_is_dead_when_the_worker_is_killed(app: Mainspring, jobs: Pat
     until(lambda: all(is_dead(pid) for pid in pids))
 
 
+STOPS_BEFORE_IT_LISTENS = """
+import os, signal
+from mainspring.worker.executors.command import Command
+Command.hear = lambda self: os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_everything_is_dead_when_a_worker_that_stood_still_is_killed(app: Mainspring, jobs: Path, place: Path) -> None:
+    program = STOPS_BEFORE_IT_LISTENS + WORKER
+    worker = subprocess.Popen([sys.executable, "-c", program, app.client.url, str(jobs)])
+    _, pids = brood(app, jobs, place)
+    until(lambda: state_of(worker.pid).startswith("T"))
+    worker.kill()
+    worker.wait()
+    until(lambda: all(is_dead(pid) for pid in pids))
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_cancel_that_comes_while_it_is_launched_ends_it(app: Mainspring, node: Node, number: int) -> None:
+    job = app.command.enqueue(["sh", "-c", "sleep 1000"])
+    until(lambda: job.state is JobState.RUNNING)
+    job.cancel()
+    assert ended(job) is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_pause_that_comes_while_it_is_launched_stops_it(
+    app: Mainspring, node: Node, jobs: Path, place: Path, number: int
+) -> None:
+    # One that forks nothing: a shell that waits for its child to become another program is in no state to be stopped.
+    job = app.command.enqueue([str(jobs / "polite"), str(place)])
+    until(lambda: job.state is JobState.RUNNING)
+    job.pause()
+    until(lambda: job.state is JobState.PAUSED or stands_still(running_with(place)))
+    job.cancel()
+    assert ended(job) is JobState.CANCELLED
+
+
 def test_one_whose_launcher_is_killed_counts_as_lost(app: Mainspring, node: Node, place: Path) -> None:
     job = app.command.enqueue(
         ["sh", "-c", f"[ -e {place}/once ] || {{ touch {place}/once; kill -9 $PPID; sleep 1000; }}"]
@@ -537,6 +575,10 @@ def test_no_launcher_is_left_behind(app: Mainspring, jobs: Path) -> None:
     assert not [name for name in os.listdir("/proc") if name.isdecimal() and launched_by_us(name)]
 
 
+def stands_still(pids: list[str]) -> bool:
+    return bool(pids) and all(state_of(int(pid)).startswith("T") for pid in pids)
+
+
 def running_with(argument: Path) -> list[str]:
     """Return the ids of the processes that were started with this argument, and live."""
     found = [name for name in os.listdir("/proc") if name.isdecimal()]
@@ -563,3 +605,14 @@ def test_a_command_that_is_refused_does_not_tell_the_secret_that_it_was_called_b
     told = failure(job)
     assert told[0] == "CommandRefused"
     assert "hunter2-topsecret" not in str(app.client.get(job.id))
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_no_half_of_a_secret_is_kept_where_what_a_command_says_is_cut(app: Mainspring, node: Node, code: int) -> None:
+    app.secrets.set("pw", "Zq7-Xw9_Kj2+Vb8=Yt4")
+    script = """head -c 1990 /dev/zero | tr '\\0' x; printf %s "$0"; head -c "$1" /dev/zero | tr '\\0' x; exit "$2" """
+    for after in (1_990, 32_750):
+        job = app.command.enqueue(["sh", "-c", script, "secret://pw", str(after), str(code)], max_attempts=1)
+        assert ended(job).final
+        kept = f"{job.refresh()} {[line.message for line in job.logs()]}"
+        assert not [part for part in ("Zq7-", "Xw9_", "Kj2+", "Vb8=", "=Yt4") if part in kept]

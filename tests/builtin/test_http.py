@@ -201,6 +201,23 @@ def test_a_body_that_is_no_text_and_one_that_is_long_are_kept_as_far_as_they_can
     assert result["body"].startswith("\\x00\\xff")
 
 
+@pytest.mark.parametrize("before", [0, 32_700, 32_760, 32_768])
+def test_no_half_of_a_secret_is_kept_where_a_body_is_cut(app: Mainspring, before: int) -> None:
+    app.secrets.set("token", "Zq7-Xw9_Kj2+Vb8=Yt4")
+    body = b"x" * before + b"Zq7-Xw9_Kj2+Vb8=Yt4" * 10
+    with receiving(answering(body=body)) as receiver, app.worker():
+        result = app.http.enqueue(receiver.url, headers={"X-Token": "secret://token"}).result(timeout=LONG)
+    assert set(result["body"]) <= {"x", "*"}
+    assert result["truncated"] is (len(body) > 32_768)
+
+
+def test_a_body_is_cut_between_characters(app: Mainspring) -> None:
+    with receiving(answering(body="x☃".encode() * 100_000)) as receiver, app.worker():
+        result = app.http.enqueue(receiver.url).result(timeout=LONG)
+    assert set(result["body"]) == {"x", "☃"}
+    assert result["truncated"] is True
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mainspring import Context, Mainspring, Retry
+from mainspring import Context, JobState, Mainspring, Retry
 from mainspring.errors import StoreUnavailable
 from mainspring.metrics import look, render
 from mainspring.metrics.labels import MOST, Labels
@@ -211,6 +211,32 @@ def test_what_goes_back_unstarted_is_no_attempt(app: Mainspring) -> None:
     attempts = value(app, "attempts_total", task="hold", outcome="succeeded")
     assert attempts == sum(job.state.final for job in jobs)
     assert value(app, "attempts_total", task="hold", outcome="returned") is None
+
+
+@pytest.mark.parametrize("kind", ["thread", "coroutine"])
+def test_what_goes_back_in_its_midst_is_told_with_its_time(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    monkeypatch.setattr("mainspring.worker.worker._STOPPING", 0.05)
+    gate, started = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        started.set()
+        gate.wait()
+
+    async def ahold() -> None:
+        hold()
+
+    task: Any = app.task(name="hold")(hold if kind == "thread" else ahold)
+    with app.worker(concurrency=1, grace=0):
+        job = task.enqueue()
+        started.wait()
+    assert job.state is JobState.READY
+    ran = value(app, "run_seconds_sum", queue="default")
+    gate.set()
+
+    assert (value(app, "run_seconds_count", queue="default"), ran is not None and ran > 0) == (1, True)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_no_team_key_job_or_queue_of_a_teams_own_is_in_any_label(app: Mainspring, monkeypatch: Any) -> None:

@@ -36,7 +36,8 @@ def fail_first(ctx: Context, token: str, deep: dict[str, Any]) -> Any:
         except KeyError as error:
             error.add_note(f"with {token}")
             ctx.log.exception("it was raised")
-            raise ValueError(f"no good: {token} {'x' * 9_900}{token}{'y' * 20_000}") from error
+            filler = "x" * (9_980 - len(token))  # so that a message is cut in the midst of it
+            raise ValueError(f"no good: {token} {filler}{token}{'y' * 20_000}") from error
     basic = b64encode(f"user:{token}".encode()).decode()
     return {"token": token, "all": deep, "basic": f"Basic {basic}", token: 1}
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
 from mainspring import InvalidValue, JobState, Mainspring, every
+from mainspring.errors import StoreUnavailable
+from mainspring.model.job import Job
+from mainspring.store.sql import SqlStore
 from tests.support.waiting import until
 
 FLOOD = 100_000
@@ -84,6 +88,29 @@ def test_a_job_with_a_key_of_its_own_starts_at_once(app: Mainspring, monkeypatch
         until(lambda: bool(app.client.store.sessions()))
         for tenant in "abc":
             assert work.enqueue(tenant).result(timeout=30) == tenant
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), RuntimeError("a bug")])
+def test_a_job_whose_turn_can_not_be_noted_is_not_held_for_ever(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    errors = [error]
+    reach = SqlStore.reach
+
+    def fails_once(store: SqlStore, started: Sequence[Job]) -> None:
+        if errors:
+            raise errors.pop()
+        reach(store, started)
+
+    monkeypatch.setattr(SqlStore, "reach", fails_once)
+
+    @app.task(fair="{tenant}")
+    def work(tenant: str) -> str:
+        return tenant
+
+    with app.worker(concurrency=1):
+        assert work.enqueue("a").result(timeout=30) == "a"
+    assert not errors
 
 
 def test_a_job_can_be_kept_out_of_turns(app: Mainspring) -> None:

@@ -131,6 +131,27 @@ def test_one_that_can_not_be_stored_does_not_keep_the_others_from_it(
     assert states == {bad.job.id: JobState.FAILED, good.job.id: JobState.SUCCEEDED}
 
 
+def test_what_can_not_be_counted_is_settled_all_the_same(
+    real_store: SqlStore,
+    gate: Gate,
+    holding: Holding,
+    settler: Settler,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("mainspring.worker.count._endings", lambda batch: 1 / 0)
+    gate.open.set()
+    for held in claimed(real_store, holding, 2):
+        put(settler, held)
+
+    assert settler.finish(60)
+    assert {record.message for record in caplog.records} <= {
+        "1 settled job could not be counted",
+        "2 settled jobs could not be counted",
+    }
+    assert real_store.counts() == {}
+
+
 def test_words_that_can_not_be_stored_are_given_up_and_mentioned(
     settler: Settler, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -15,6 +16,7 @@ from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue, MainspringError, OutboundFailed, OutboundRefused
 from mainspring.model.duration import duration
 from mainspring.model.outcome import RetryAfter
+from mainspring.model.redact import Redactor
 from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.model.text import storable
@@ -68,15 +70,15 @@ def http(  # noqa: PLR0913 - one parameter for each thing that a job may say of 
     began = SystemClock().steady()
     try:
         reply = Outbound.configured().request(
-            method, url, headers=given, content=content, total=_seconds(timeout), most=_MOST
+            method, url, headers=given, content=content, total=_seconds(timeout), most=_MOST + ctx.redact.longest
         )
     finally:
         ctx.details["seconds"] = round(SystemClock().steady() - began, 3)
-    ctx.details |= {"status": reply.status, "response_bytes": len(reply.body)}
-    if reply.truncated:
+    ctx.details |= {"status": reply.status, "response_bytes": min(len(reply.body), _MOST)}
+    if _truncated(reply):
         ctx.details["truncated"] = True
     if reply.status in expect if expect is not None else 200 <= reply.status <= 299:
-        return _result(reply)
+        return _result(reply, ctx.redact)
     if reply.status in retry_on:
         raise Unavailable(_asked_for(reply), f"{target.origin} answered {reply.status}")
     raise UnexpectedStatus(f"{target.origin} answered {reply.status}{_hint(reply)}")
@@ -118,14 +120,28 @@ def _seconds(timeout: float | str) -> float:
     return length.total_seconds()
 
 
-def _result(reply: Reply) -> dict[str, Any]:
+def _result(reply: Reply, redact: Redactor) -> dict[str, Any]:
     kept = {name: storable(reply.headers[name]) for name in _KEPT if name in reply.headers}
     return {
         "status": reply.status,
         "headers": kept,
-        "body": storable(reply.body.decode(errors="backslashreplace")),
-        "truncated": reply.truncated,
+        "body": _body(reply, redact),
+        "truncated": _truncated(reply),
     }
+
+
+def _truncated(reply: Reply) -> bool:
+    return len(reply.body) > _MOST or reply.truncated
+
+
+def _body(reply: Reply, redact: Redactor) -> str:
+    """Return as much of the body as is kept; secrets give way before it is cut, for half of one is not known again."""
+    text = reply.body.decode(errors="surrogateescape")
+    if reply.truncated:
+        text, _ = redact.settled(text)
+    data = redact(text).encode(errors="surrogateescape")
+    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+    return storable(decoder.decode(data[:_MOST], final=not _truncated(reply)))  # or else half a character may be last
 
 
 def _asked_for(reply: Reply) -> timedelta:

@@ -6,6 +6,7 @@ import logging
 import math
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
@@ -151,12 +152,11 @@ class Claimer:
         self._session.holding.add(taken)
         try:
             taken = self._reveal(self._admit(self._prepare(taken)))
+            self._reach(taken)
         except Exception:
             # Or they would be ours, unstarted, for as long as we live.
             self._give_back([held for held in taken if not held.settled and held in self._session.holding])
             raise
-        if any(held.job.turn is not None for held in taken):
-            self._store.reach([held.job for held in taken])
         if self._session.alive and self._session.id == session and not self.loop.ending:
             self._start(self._early.keep(taken))
         else:
@@ -192,6 +192,12 @@ class Claimer:
             else:
                 self._host.ended(held, made)
         return [held for held in taken if not held.settled]
+
+    def _reach(self, taken: list[Held]) -> None:
+        """Note how far turns have got; a note that is lost does no harm."""
+        if any(held.job.turn is not None for held in taken):
+            with suppress(StoreError):
+                self._store.reach([held.job for held in taken])
 
     def _give_back(self, unstarted: list[Held]) -> None:
         for held in unstarted:

@@ -19,6 +19,7 @@ from mainspring.model.job import Job, NewJob
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.outcome import Succeeded
 from mainspring.model.payload import encode_result
+from mainspring.model.redact import Redactor
 from mainspring.model.text import cut, shortened
 from mainspring.store import Store
 from mainspring.worker.durable import Call, Durable
@@ -115,6 +116,11 @@ class Context:
     def notify(self) -> str | None:
         """Whom the job names to be told of it, as JSON; of a notification, whom it tells."""
         return self._job.notify
+
+    @property
+    def redact(self) -> Redactor:
+        """What replaces the values of the secrets that the attempt was given, as in all that is kept of it."""
+        return self._secrecy.redact
 
     @property
     def left_undone(self) -> Suspension | StepResultRefused | None:

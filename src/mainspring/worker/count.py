@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.outcome import Returned, Succeeded
+from mainspring.model.text import counted
 from mainspring.tally import SECONDS, Histogram, Tally
 from mainspring.worker.held import Held
 
 _EXACT = 10
 """Jobs of a batch and a queue whose times are all looked at; of more, about as many stand for the others."""
 
+log = logging.getLogger("mainspring.worker")
+
 Ended = tuple[Held, Settlement]
 
 
 def count(tally: Tally, batch: Sequence[Ended]) -> None:
-    """Add to *tally* a batch of jobs whose settlements held."""
+    """Add to *tally* a batch of jobs whose settlements held. Raises nothing: they are settled, counted or not."""
+    try:
+        _count(tally, batch)
+    except Exception:
+        log.exception("%s could not be counted", counted(len(batch), "settled job"))
+
+
+def _count(tally: Tally, batch: Sequence[Ended]) -> None:
     endings = _endings(batch)
     queues = {queue for queue, _, _ in endings}
     with tally.lock:

@@ -40,7 +40,7 @@ class Held:
         self.secrecy = OPEN
         self.claimed = claimed  # when we got it, on the steady clock
         self.began = 0.0  # when its attempt did
-        self.took: float  # told by the executor when the attempt has ended
+        self.took = 0.0  # told by the executor when the attempt has ended
         self.stop: BaseException | None = None
         self.settled = False
         self.succeeded = False  # by a transaction, which settles the job before its handler ends

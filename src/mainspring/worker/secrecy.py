@@ -9,7 +9,7 @@ from mainspring.errors import InvalidPayload
 from mainspring.keys import Keyring
 from mainspring.model.job import NewJob
 from mainspring.model.payload import encode_details
-from mainspring.model.redact import Redactor
+from mainspring.model.redact import redactor
 from mainspring.model.sealed import result_context, signal_context, step_context
 
 
@@ -29,7 +29,7 @@ class Secrecy:
         self._task = task
         self._keys = keys
         self.values = tuple(values)
-        self.redact = Redactor(values)
+        self.redact = redactor(values)
 
     @property
     def sealed(self) -> bool:

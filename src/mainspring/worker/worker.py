@@ -316,7 +316,7 @@ class Worker:
         """Record that *held* timed out, though its handler has not ended and perhaps never will."""
         for executor in self._executors():
             executor.abandon(held)
-        held.took = self._clock.steady() - held.began
+        self._stop_counting(held)
         stop = held.stop if isinstance(held.stop, TimeExpired) else TimeExpired("the attempt did not end in time")
         self.ended(held, detailed(TimedOut(failure_of(stop, held.task.name)), held.details, held.secrecy))
 
@@ -337,7 +337,13 @@ class Worker:
         while self._running() and self._clock.steady() < give_up:
             self._clock.sleep(0.01)
         for held in self._running():
+            self._stop_counting(held)
             self.ended(held, Returned())
+
+    def _stop_counting(self, held: Held) -> None:
+        """Take note of how long an attempt took that has not ended by itself."""
+        if held.began:
+            held.took = self._clock.steady() - held.began
 
 
 def _tell_of_failure(held: Held, decided: Settlement) -> None:

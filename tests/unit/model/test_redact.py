@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import weakref
 from base64 import b64encode, urlsafe_b64encode
 from urllib.parse import quote, quote_plus, urlencode
 
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.model.redact import STARS, Redactor
+from mainspring.model.redact import STARS, Redactor, redactor
 from mainspring.model.text import shortened
 
 SECRET = 'Tr0ub4dor&3 "/ü\\'
@@ -97,3 +99,47 @@ def test_the_longer_of_two_values_is_found_whole() -> None:
 
 def test_a_value_that_is_too_short_is_left() -> None:
     assert Redactor(["abcde"])("abcdef") == "abcdef"
+
+
+LINES = [f"{number:03}-{'abcdefghij'[number % 10] * 7}-{number * 7919}" for number in range(200)]
+
+
+@given(st.lists(st.sampled_from(LINES) | st.text(max_size=12), max_size=12))
+def test_each_of_many_lines_is_found_wherever_it_stands(pieces: list[str]) -> None:
+    told = Redactor(["\n".join(LINES)])("".join(pieces))
+
+    assert not [line for line in LINES if line in told]
+    assert told == "".join(STARS if piece in LINES else piece for piece in pieces)
+
+
+def test_values_that_overlap_leave_nothing_of_either() -> None:
+    assert Redactor(["abcabcabc"])("xabcabcabcabcx") == "x***x"
+    assert Redactor(["secret-one", "one-secret"])("a secret-one-secret") == "a ***"
+
+
+@given(st.lists(st.sampled_from([SECRET, quote(SECRET), "xy", "Tr0", "\n"]), max_size=9), st.data())
+def test_what_is_settled_holds_no_half_of_a_value_whatever_follows(pieces: list[str], data: st.DataObject) -> None:
+    whole = "".join(pieces)
+    cut = data.draw(st.integers(0, len(whole)))
+
+    settled, rest = REDACT.settled(whole[:cut])
+    told, left = REDACT.settled(rest + whole[cut:])
+
+    assert settled + told + REDACT(left) == REDACT(whole)
+
+
+def test_what_is_cut_off_at_its_beginning_holds_no_half_of_a_value() -> None:
+    redact = Redactor(["0123456789"])
+
+    assert redact.after("ab0123456789cd", 5) == "cd"
+    assert redact.after("ab0123456789cd", 2) == "***cd"
+    assert redact.after("ab0123456789cd", 12) == "cd"
+
+
+def test_those_who_need_the_same_share_it_and_the_last_one_takes_it_along() -> None:
+    first = redactor(["hunter2-topsecret"])
+    assert redactor(["hunter2-topsecret"]) is first
+    gone = weakref.ref(first)
+    del first
+    gc.collect()
+    assert gone() is None

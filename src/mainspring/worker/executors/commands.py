@@ -161,7 +161,7 @@ class CommandExecutor:
             return
         context = self._host.context(held)
         try:
-            command = Command(held, order, Output(context.log.keep), self._clock)
+            command = Command(held, order, Output(context.log.keep, held.secrecy.redact), self._clock)
         except OSError as error:
             self._start_after = self._clock.steady() + _PAUSE
             self._queue.appendleft(held)

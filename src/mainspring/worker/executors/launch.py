@@ -58,10 +58,10 @@ class Launcher:
             if self._main:
                 for stream in streams:
                     os.close(stream)
-                self._say(said="started", pid=self._main)
+                self._say(said="started", pid=self._main, folder=None if order["cwd"] else folder)
                 self._wait(bell)
-            self._kill_all()
         finally:
+            self._kill_all()
             if not order["cwd"]:
                 _remove(folder)
         if self._status is not None:
@@ -69,10 +69,8 @@ class Launcher:
 
     def _order(self) -> dict[str, Any]:
         while b"\n" not in self._heard:
-            data = os.read(self._line, _CHUNK)
-            if not data:
+            if not self._hear():
                 sys.exit(1)
-            self._heard += data
         line, _, self._heard = self._heard.partition(b"\n")
         order: dict[str, Any] = json.loads(line)
         return order
@@ -104,6 +102,7 @@ class Launcher:
         poll = select.poll()
         poll.register(self._line, select.POLLIN)
         poll.register(bell, select.POLLIN)
+        self._obey()  # what came with the order, and so rings no bell any more
         while self._status is None:
             left = None if self._kill_at is None else max(0.0, self._kill_at - time.monotonic())
             events = dict(poll.poll(None if left is None else left * 1_000 + 1))
@@ -111,13 +110,22 @@ class Launcher:
                 os.read(bell, _CHUNK)
             self._reap()
             alone = os.getppid() != self._worker or (self._line in events and not self._hear())
+            self._obey()
             if alone or (self._kill_at is not None and time.monotonic() >= self._kill_at):
                 return
 
     def _hear(self) -> bool:
-        """Do what the worker says; return False when it has hung up."""
-        data = os.read(self._line, _CHUNK)
-        *lines, self._heard = (self._heard + data).split(b"\n")
+        """Take note of what the worker says; return False when it has hung up, or died without having listened."""
+        try:
+            data = os.read(self._line, _CHUNK)
+        except OSError:
+            return False
+        self._heard += data
+        return bool(data)
+
+    def _obey(self) -> None:
+        """Do what the worker has said."""
+        *lines, self._heard = self._heard.split(b"\n")
         for line in lines:
             order = json.loads(line)
             if order["do"] == "stop":
@@ -129,7 +137,6 @@ class Launcher:
                 _signal_all(signal.SIGCONT)  # or one that stands still would never hear of it
                 end = time.monotonic() + order["grace"]
                 self._kill_at = end if self._kill_at is None else min(end, self._kill_at)
-        return bool(data)
 
     def _reap(self, options: int = os.WNOHANG) -> bool:
         """Collect who has ended; return False when there is nobody left to collect, now or ever."""
