@@ -45,7 +45,12 @@ class About(TypedDict, total=False):
     most: int  # bytes of its body
     media_type: str
     veiled: bool  # whether nothing of its body is shown in what is wrong with that
+    head: bool  # whether a HEAD is answered as well, as those ask who watch whether a server is up
     quickly: Quick  # what handles its requests in place of the framework, which only tells of it
+
+
+_KEPT = {"most", "veiled", "head", "quickly"}
+"""What is asked again of a route that stands."""
 
 
 class Guarded(APIRoute):
@@ -97,16 +102,16 @@ class Routes:
             api.router.add_api_route(
                 path, endpoint, methods=[method], tags=[self.tag], route_class_override=Guarded, **options
             )
+            if getattr(endpoint, "head", False):
+                api.router.add_api_route(
+                    path, endpoint, methods=["HEAD"], include_in_schema=False, route_class_override=Guarded, **options
+                )
 
     def _route(self, method: str, path: str, policy: Policy, about: About) -> Callable[[Endpoint], Endpoint]:
         def declare(endpoint: Endpoint) -> Endpoint:
             endpoint.policy = policy  # type: ignore[attr-defined]
-            if "most" in about:
-                endpoint.most = about["most"]  # type: ignore[attr-defined]
-            if "veiled" in about:
-                endpoint.veiled = about["veiled"]  # type: ignore[attr-defined]
-            if "quickly" in about:
-                endpoint.quickly = about["quickly"]  # type: ignore[attr-defined]
+            for name in _KEPT & about.keys():
+                setattr(endpoint, name, about[name])  # type: ignore[literal-required]
             self._made.append((method, f"{self._prefix}{path}", endpoint, _options(endpoint, policy, about, method)))
             return endpoint
 
