@@ -44,11 +44,12 @@ class JsonRequest(Request):
 
     async def parsed(self, kind: type[M]) -> M:
         """Return the body as a *kind*, refused as the framework would refuse it."""
+        said = await self.json() if await self.body() else None
         try:
-            return kind.model_validate(await self.json() if await self.body() else None)
+            return kind.model_validate(said)
         except ValidationError as error:
             found = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
-            raise RequestValidationError(found) from None
+            raise RequestValidationError(found, body=said) from None
 
     def _check_kind(self) -> None:
         packed = self.headers.get("content-encoding")
