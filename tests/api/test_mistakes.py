@@ -5,6 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from mainspring import Mainspring
+
 API = "/api/v1"
 JOBS = f"{API}/jobs"
 A_LENGTH = "a number of seconds, or a length of time such as '90s' or '1h30m', from 0 to 100 years"
@@ -173,9 +175,41 @@ def test_of_a_secret_nothing_is_shown(client: httpx.Client) -> None:
         assert "sesame" not in answer.text
 
 
+def test_which_of_many_jobs_is_wrong_is_told(client: httpx.Client, app: Mainspring) -> None:
+    for wrong, code, told in (
+        (greeting(args=[3]), "invalid-payload", "jobs.1: argument 'name': expected `str`, got `int`: 3"),
+        ({"task": "greeet"}, "task-not-found", "jobs.1: no task is named 'greeet', did you mean 'greet'?"),
+        (greeting(weight=0), "invalid-value", "body.jobs.1.weight: expected a number from 1 on, got: 0"),
+    ):
+        answer = client.post(f"{JOBS}/bulk", json={"jobs": [greeting(), wrong, greeting()]})
+        assert refusal(answer) == told
+        assert answer.json()["type"] == f"urn:mainspring:{code}"
+    assert app.jobs() == []
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"task":"greet","args":["\ud800"]}', rb'{"task":"\udc00x"}', rb'{"a":"\\\ud83d\ud83d\ude00"}']
+)
+def test_half_of_a_pair_is_told_of(client: httpx.Client, body: bytes) -> None:
+    answer = client.post(JOBS, content=body, headers={"Content-Type": "application/json"})
+
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:mainspring:malformed-json")
+    assert "half of a surrogate pair" in answer.json()["detail"]
+
+
+def test_whole_pairs_and_what_only_looks_like_one_are_fine(client: httpx.Client) -> None:
+    body = rb'{"task":"greet","args":["\ud83d\ude00 \\ud800"]}'
+    answer = client.post(JOBS, content=body, headers={"Content-Type": "application/json"})
+    assert answer.json()["args"] == ["\U0001f600 \\ud800"]
+    broken = client.post(JOBS, content=body[:-1], headers={"Content-Type": "application/json"})
+    assert "surrogate" not in broken.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("path", "told"),
     [
+        ("/jobs?staet=failed", "query.staet: there is no such name, did you mean 'state'?"),
+        ("/workers?zzz=1", "query.zzz: there is no such name; known are team"),
         ("/jobs?limit=0", 'query.limit: expected a number from 1 on, got: "0"'),
         ("/jobs?limit=many", 'query.limit: expected a whole number, got: "many"'),
         ("/jobs?before=x", 'query.before: expected an id such as 019a8e2c-6d1b-7c3e-8f4a-2b5d6e7f8091, got: "x"'),
@@ -183,3 +217,13 @@ def test_of_a_secret_nothing_is_shown(client: httpx.Client) -> None:
 )
 def test_a_mistake_in_a_query_is_told(client: httpx.Client, path: str, told: str) -> None:
     assert refusal(client.get(f"{API}{path}")) == told
+
+
+def test_what_is_created_quickly_has_its_query_looked_at_too(client: httpx.Client, app: Mainspring) -> None:
+    assert "query.wait" in refusal(client.post(f"{JOBS}?wait=3", json=greeting()))
+    assert app.jobs() == []
+
+
+def test_a_team_may_be_named_in_any_query(client: httpx.Client) -> None:
+    assert client.get(f"{JOBS}?team=acme").status_code == 200
+    assert client.post(f"{JOBS}?team=acme", json=greeting()).json()["team"] == "acme"

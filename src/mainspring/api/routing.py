@@ -12,12 +12,16 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from mainspring.api.documents import ProblemDocument
+from mainspring.api.mistakes import unknown_name
 from mainspring.api.policy import PUBLIC, Policy, policy_of
-from mainspring.api.problems import MEDIA_TYPE
+from mainspring.api.problems import MEDIA_TYPE, mistaken
 from mainspring.api.requests import LARGEST, JsonRequest
 
 Quick = Callable[[JsonRequest, Any], Awaitable[Response]]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+TEAM_PARAMETER = "team"
+"""What the query of every request may name."""
 
 _GUARDED = (401, 403, 404, 422, 503)
 _WITH_BODY = (400, 413, 415)
@@ -54,12 +58,16 @@ _KEPT = {"most", "veiled", "head", "quickly"}
 
 
 class Guarded(APIRoute):
-    """A route that lets nobody through whom its policy does not, before it has read anything of the body."""
+    """A route that lets nobody through whom its policy does not, before it has read anything of the body.
+
+    Nor does it take a query with names that mean nothing to it: a filter that is misspelled would let everything pass.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         policy, handle = policy_of(self.endpoint), super().get_route_handler()
         most: int = getattr(self.endpoint, "most", LARGEST)
         quickly: Quick | None = getattr(self.endpoint, "quickly", None)
+        known = [*(one.alias for one in self.dependant.query_params), TEAM_PARAMETER]
 
         async def guarded(request: Request) -> Response:
             careful = JsonRequest(request.scope, request.receive)
@@ -68,6 +76,9 @@ class Guarded(APIRoute):
                 return await handle(careful)
             caller = await request.app.state.gate.admit(careful, policy)
             careful.state.caller = caller
+            unknown = [name for name in request.query_params if name not in known]
+            if unknown:
+                return mistaken([unknown_name(f"query.{name}", name, known) for name in unknown])
             answer = await (handle(careful) if quickly is None else quickly(careful, caller))
             # Only a mistake of ours: every change is on record before it is made.
             assert caller.recorded or policy.records is None, f"{self.path} did not record what it did"
