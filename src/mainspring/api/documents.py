@@ -449,7 +449,7 @@ class TriggerDocument(Document):
     text: str
     expression: str | None = None
     tz: str | None = None
-    length: Any = None
+    length: str | None = None
     start: datetime | None = None
     when: datetime | None = None
 
@@ -468,12 +468,12 @@ class ScheduleDocument(Document):
     priority: int
     overlap: str
     misfire: str
-    grace_seconds: float | None
-    jitter_seconds: float | None
+    grace: str | None
+    jitter: str | None
     start: datetime | None
     end: datetime | None
     max_runs: int | None
-    expect_success_within_seconds: float | None
+    expect_success_within: str | None
     notes: str | None
     team: str | None
     origin: str
@@ -810,7 +810,7 @@ class TeamDocument(Document):
     name: str
     max_pending: int | None
     max_schedules: int | None
-    interval_seconds: float | None = Field(description="How much time there is for each job, by its rate.")
+    rate: str | None = Field(description="Such as `100/s`.")
     burst: int | None
 
 
