@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 from uuid import UUID
 
+from mainspring.errors import InvalidValue
 from mainspring.job_handle import id_of
 from mainspring.model.job import JobState
+from mainspring.model.team import check_team
 from mainspring.remote import calls
 from mainspring.remote.documents import Job
 from mainspring.remote.talk import AsyncLine, Awaited, Line, Spoken, awaited, awaited_of_it, said, said_of_it
 from mainspring.task_handle import Wishes
 
 _TIMEOUT = 30.0
+_TOKEN = re.compile(r"[!-~]+")
 
 
 class Match(TypedDict, total=False):
@@ -63,7 +67,7 @@ class RemoteJob(Spoken):
 
     def refresh(self) -> Job:
         """Look at the job again, and return it as it is."""
-        self._seen = self.speak(calls.job(self.id))
+        self._seen = self._speak(calls.job(self.id))
         return self._seen
 
     result = said_of_it(calls.result)
@@ -74,6 +78,7 @@ class RemoteJob(Spoken):
     signal = said_of_it(calls.signal)
     attempts = said_of_it(calls.attempts)
     logs = said_of_it(calls.logs)
+    steps = said_of_it(calls.steps)
     explain = said_of_it(calls.explain)
 
 
@@ -98,7 +103,7 @@ class AsyncRemoteJob(Awaited):
 
     async def refresh(self) -> Job:
         """Look at the job again, and return it as it is."""
-        self._seen = await self.speak(calls.job(self.id))
+        self._seen = await self._speak(calls.job(self.id))
         return self._seen
 
     result = awaited_of_it(calls.result)
@@ -109,6 +114,7 @@ class AsyncRemoteJob(Awaited):
     signal = awaited_of_it(calls.signal)
     attempts = awaited_of_it(calls.attempts)
     logs = awaited_of_it(calls.logs)
+    steps = awaited_of_it(calls.steps)
     explain = awaited_of_it(calls.explain)
 
 
@@ -126,12 +132,12 @@ class RemoteSchedules(Spoken):
 
     def trigger(self, schedule_id: str) -> RemoteJob:
         """Enqueue its job now, out of turn, even when it is paused."""
-        (job_id,) = self.speak(calls.fire_schedule(schedule_id, "trigger"))
+        (job_id,) = self._speak(calls.fire_schedule(schedule_id, "trigger"))
         return RemoteJob(self._line, job_id)
 
     def backfill(self, schedule_id: str, start: datetime, end: datetime) -> builtins.list[RemoteJob]:
         """Enqueue jobs for the ticks from *start* until before *end* that are no jobs yet, and return them."""
-        made = self.speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
+        made = self._speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
         return [RemoteJob(self._line, job_id) for job_id in made]
 
 
@@ -149,12 +155,12 @@ class AsyncRemoteSchedules(Awaited):
 
     async def trigger(self, schedule_id: str) -> AsyncRemoteJob:
         """Enqueue its job now, out of turn, even when it is paused."""
-        (job_id,) = await self.speak(calls.fire_schedule(schedule_id, "trigger"))
+        (job_id,) = await self._speak(calls.fire_schedule(schedule_id, "trigger"))
         return AsyncRemoteJob(self._line, job_id)
 
     async def backfill(self, schedule_id: str, start: datetime, end: datetime) -> builtins.list[AsyncRemoteJob]:
         """Enqueue jobs for the ticks from *start* until before *end* that are no jobs yet, and return them."""
-        made = await self.speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
+        made = await self._speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
         return [AsyncRemoteJob(self._line, job_id) for job_id in made]
 
 
@@ -178,24 +184,24 @@ class RemoteDead(Spoken):
     """The dead letters of the server."""
 
     groups = said(calls.groups)
-    revive = said(calls.revive)
+    replay = said(calls.replay_dead)
     discard = said(calls.discard)
 
     def list(self, **match: Unpack[DeadMatch]) -> builtins.list[RemoteJob]:
         """Return dead letters, newest job first; pass the last one's id as *before* for the next page."""
-        return [RemoteJob(self._line, job.id, job) for job in self.speak(calls.jobs("dead", match))]
+        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.jobs("dead", match))]
 
 
 class AsyncRemoteDead(Awaited):
     """The dead letters of the server, awaited."""
 
     groups = awaited(calls.groups)
-    revive = awaited(calls.revive)
+    replay = awaited(calls.replay_dead)
     discard = awaited(calls.discard)
 
     async def list(self, **match: Unpack[DeadMatch]) -> builtins.list[AsyncRemoteJob]:
         """Return dead letters, newest job first; pass the last one's id as *before* for the next page."""
-        return [AsyncRemoteJob(self._line, job.id, job) for job in await self.speak(calls.jobs("dead", match))]
+        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.jobs("dead", match))]
 
 
 class Client(Spoken):
@@ -229,27 +235,27 @@ class Client(Spoken):
         **wishes: Unpack[Wishes],
     ) -> RemoteJob:
         """Enqueue a job of the task with this name."""
-        job = self.speak(calls.enqueue(task, args, kwargs, wishes))
+        job = self._speak(calls.enqueue(task, args, kwargs, wishes))
         return RemoteJob(self._line, job.id, job)
 
     def enqueue_many(
         self, task: str, pairs: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], **wishes: Unpack[Wishes]
     ) -> list[RemoteJob]:
         """Enqueue a job for each pair of arguments by position and by name, up to 1,000, all or none."""
-        return [RemoteJob(self._line, job_id) for job_id in self.speak(calls.enqueue_many(task, pairs, wishes))]
+        return [RemoteJob(self._line, job_id) for job_id in self._speak(calls.enqueue_many(task, pairs, wishes))]
 
     def job(self, job_id: UUID | str) -> RemoteJob:
         """Return the job with this id, which must exist."""
-        job = self.speak(calls.job(job_id))
+        job = self._speak(calls.job(job_id))
         return RemoteJob(self._line, job.id, job)
 
     def jobs(self, **match: Unpack[Match]) -> list[RemoteJob]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        return [RemoteJob(self._line, job.id, job) for job in self.speak(calls.jobs("jobs", match))]
+        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.jobs("jobs", match))]
 
     def signal(self, job: RemoteJob | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it now or when it comes to that."""
-        self.speak(calls.signal(job.id if isinstance(job, RemoteJob) else id_of(job), name, value))
+        self._speak(calls.signal(job.id if isinstance(job, RemoteJob) else id_of(job), name, value))
 
 
 class AsyncClient(Awaited):
@@ -281,30 +287,37 @@ class AsyncClient(Awaited):
         **wishes: Unpack[Wishes],
     ) -> AsyncRemoteJob:
         """Enqueue a job of the task with this name."""
-        job = await self.speak(calls.enqueue(task, args, kwargs, wishes))
+        job = await self._speak(calls.enqueue(task, args, kwargs, wishes))
         return AsyncRemoteJob(self._line, job.id, job)
 
     async def enqueue_many(
         self, task: str, pairs: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], **wishes: Unpack[Wishes]
     ) -> list[AsyncRemoteJob]:
         """Enqueue a job for each pair of arguments by position and by name, up to 1,000, all or none."""
-        made = await self.speak(calls.enqueue_many(task, pairs, wishes))
+        made = await self._speak(calls.enqueue_many(task, pairs, wishes))
         return [AsyncRemoteJob(self._line, job_id) for job_id in made]
 
     async def job(self, job_id: UUID | str) -> AsyncRemoteJob:
         """Return the job with this id, which must exist."""
-        job = await self.speak(calls.job(job_id))
+        job = await self._speak(calls.job(job_id))
         return AsyncRemoteJob(self._line, job.id, job)
 
     async def jobs(self, **match: Unpack[Match]) -> list[AsyncRemoteJob]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        return [AsyncRemoteJob(self._line, job.id, job) for job in await self.speak(calls.jobs("jobs", match))]
+        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.jobs("jobs", match))]
 
     async def signal(self, job: AsyncRemoteJob | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it now or when it comes to that."""
-        await self.speak(calls.signal(job.id if isinstance(job, AsyncRemoteJob) else id_of(job), name, value))
+        await self._speak(calls.signal(job.id if isinstance(job, AsyncRemoteJob) else id_of(job), name, value))
 
 
 def _headers(token: str | None, team: str | None) -> dict[str, str]:
+    if token is not None and (not isinstance(token, str) or not _TOKEN.fullmatch(token)):
+        # Not shown, for it may be one but for a line end behind it.
+        raise InvalidValue(
+            "expected a token such as 'ms_…', in ASCII and without spaces, got something else; None for none"
+        )
+    if team is not None:
+        check_team(team)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     return headers if team is None else {**headers, "Mainspring-Team": team}

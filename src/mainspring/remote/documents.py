@@ -23,8 +23,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     state: JobState
     key: str | None
-    args: list[Any]
-    kwargs: dict[str, Any]
+    args: list[Any] | None  # None for an encrypted job that the server can't open
+    kwargs: dict[str, Any] | None
     created_at: datetime
     run_at: datetime
     started_at: datetime | None
@@ -56,6 +56,22 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """The job that stands for one of many that were asked for."""
+
+    id: UUID
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A step that a job has done, or a sleep or signal that it waits for."""
+
+    name: str
+    at: datetime
+    until: datetime | None
+    pending: bool
+    result: Any
+
+
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """A reason why a job does not run."""
 
@@ -71,8 +87,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     state: str
     task: str
-    args: list[Any]
-    kwargs: dict[str, Any]
+    args: list[Any] | None  # None for an encrypted job that the server can't open
+    kwargs: dict[str, Any] | None
     trigger: Mapping[str, Any]
     queue: str
     priority: int
