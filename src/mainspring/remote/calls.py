@@ -11,14 +11,30 @@ from mainspring.clock import SystemClock, random_bits
 from mainspring.dead import Chosen
 from mainspring.errors import InvalidValue, JobFailed, ResultNotReady, check_known
 from mainspring.job_handle import id_of
+from mainspring.model.channel import Channel
 from mainspring.model.duration import Duration, duration, spelled
 from mainspring.model.job import JobState
 from mainspring.model.payload import encode_call, encode_result
 from mainspring.model.text import shortened
 from mainspring.model.trigger import After, At, Every, Trigger
-from mainspring.remote.answers import as_kind, items, listed, part, quoted
-from mainspring.remote.documents import Attempt, Group, Job, Line, Made, Preview, Queue, Reason, Schedule, Step, Tick
-from mainspring.remote.talk import Ask, Talk
+from mainspring.remote.answers import as_kind, asked, items, listed, part, quoted
+from mainspring.remote.documents import (
+    Attempt,
+    Change,
+    Group,
+    Job,
+    Line,
+    Made,
+    Preview,
+    Queue,
+    Reason,
+    Schedule,
+    Skipped,
+    Step,
+    Tick,
+    Workflow,
+)
+from mainspring.remote.talk import Ask, Event, Talk
 from mainspring.schedules import ScheduleOptions
 from mainspring.task_handle import Parent, Wishes
 
@@ -54,6 +70,50 @@ def job(job_id: UUID | str, wait: float = 0) -> Talk[Job]:
 def jobs(path: str, params: Mapping[str, object]) -> Talk[list[Job]]:
     told = yield Ask(method="GET", path=path, params=dict(params))
     return items(told, Job)
+
+
+def enqueue_workflow(
+    name: str,
+    nodes: Sequence[Mapping[str, Any]],
+    *,
+    output: str | None = None,
+    key: str | None = None,
+    notify: Sequence[Channel] = (),
+) -> Talk[Workflow]:
+    for node in nodes:
+        encode_call(node.get("args", ()), node.get("kwargs", {}))
+    body = {"name": name, "nodes": list(nodes), "output": output, "key": key, "notify": list(notify)}
+    return (yield from asked("POST", "workflows", Workflow, body))
+
+
+def workflow(job_id: UUID | str) -> Talk[Workflow]:
+    return (yield from asked("GET", f"workflows/{id_of(job_id)}", Workflow))
+
+
+def workflows(before: UUID | str | None = None, limit: int = 50) -> Talk[list[Workflow]]:
+    return (yield from listed("workflows", Workflow, before=None if before is None else id_of(before), limit=limit))
+
+
+def members(job_id: UUID) -> Talk[list[Job]]:
+    found: list[Job] = []
+    after: str | None = None
+    while True:
+        told = yield Ask(method="GET", path=f"workflows/{job_id}/jobs", params={"after": after, "limit": 1_000})
+        found += items(told, Job)
+        after = part(told, "next")
+        if after is None:
+            return found
+
+
+def progress(job_id: UUID) -> Talk[dict[JobState, int]]:
+    """Return how many of its jobs are in which state."""
+    found = yield from workflow(job_id)
+    return {JobState(state): count for state, count in found.counts.items()}
+
+
+def change_of(event: Event) -> Change | Skipped:
+    """Return what an event of the stream of all jobs tells."""
+    return Skipped() if event.kind == "skipped" else as_kind(event.told, Change)
 
 
 def result(job_id: UUID, timeout: Duration | None = None) -> Talk[Any]:

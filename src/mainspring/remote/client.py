@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
@@ -12,10 +13,12 @@ from uuid import UUID
 
 from mainspring.errors import InvalidValue
 from mainspring.job_handle import id_of
+from mainspring.model.channel import Channel
 from mainspring.model.job import JobState
 from mainspring.model.team import check_team
-from mainspring.remote import calls
-from mainspring.remote.documents import Job
+from mainspring.remote import calls, parts, platform
+from mainspring.remote.answers import as_kind
+from mainspring.remote.documents import Change, Job, Skipped
 from mainspring.remote.talk import AsyncLine, Awaited, Line, Spoken, awaited, awaited_of_it, said, said_of_it
 from mainspring.task_handle import Wishes
 
@@ -70,6 +73,12 @@ class RemoteJob(Spoken):
         self._seen = self._speak(calls.job(self.id))
         return self._seen
 
+    def follow(self) -> Generator[Job, None, None]:
+        """Yield the job as it is now, and whenever it has changed, until it has finished."""
+        for event in self._line.follow(f"jobs/{self.id}/events"):
+            self._seen = as_kind(event.told, Job)
+            yield self._seen
+
     result = said_of_it(calls.result)
     cancel = said_of_it(calls.cancel)
     pause = said_of_it(calls.pause)
@@ -106,6 +115,13 @@ class AsyncRemoteJob(Awaited):
         self._seen = await self._speak(calls.job(self.id))
         return self._seen
 
+    async def follow(self) -> AsyncGenerator[Job, None]:
+        """Yield the job as it is now, and whenever it has changed, until it has finished."""
+        async with aclosing(self._line.follow(f"jobs/{self.id}/events")) as events:
+            async for event in events:
+                self._seen = as_kind(event.told, Job)
+                yield self._seen
+
     result = awaited_of_it(calls.result)
     cancel = awaited_of_it(calls.cancel)
     pause = awaited_of_it(calls.pause)
@@ -116,6 +132,32 @@ class AsyncRemoteJob(Awaited):
     logs = awaited_of_it(calls.logs)
     steps = awaited_of_it(calls.steps)
     explain = awaited_of_it(calls.explain)
+
+
+class RemoteWorkflow(RemoteJob):
+    """A workflow of the server. What is done to it is done to its jobs."""
+
+    def __repr__(self) -> str:
+        return f"<remote workflow {self.id}>"
+
+    progress = said_of_it(calls.progress)
+
+    def jobs(self) -> list[RemoteJob]:
+        """Return its jobs, oldest first; of a workflow within it, that one only."""
+        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.members(self.id))]
+
+
+class AsyncRemoteWorkflow(AsyncRemoteJob):
+    """A workflow of the server, awaited."""
+
+    def __repr__(self) -> str:
+        return f"<remote workflow {self.id}>"
+
+    progress = awaited_of_it(calls.progress)
+
+    async def jobs(self) -> list[AsyncRemoteJob]:
+        """Return its jobs, oldest first; of a workflow within it, that one only."""
+        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.members(self.id))]
 
 
 class RemoteSchedules(Spoken):
@@ -170,6 +212,8 @@ class RemoteQueues(Spoken):
     list = said(calls.queues)
     pause = said(calls.pause_queue)
     resume = said(calls.resume_queue)
+    set = said(platform.set_queue)
+    give = said(platform.give_queue)
 
 
 class AsyncRemoteQueues(Awaited):
@@ -178,6 +222,8 @@ class AsyncRemoteQueues(Awaited):
     list = awaited(calls.queues)
     pause = awaited(calls.pause_queue)
     resume = awaited(calls.resume_queue)
+    set = awaited(platform.set_queue)
+    give = awaited(platform.give_queue)
 
 
 class RemoteDead(Spoken):
@@ -216,6 +262,16 @@ class Client(Spoken):
         self.schedules = RemoteSchedules(self._line)
         self.queues = RemoteQueues(self._line)
         self.dead = RemoteDead(self._line)
+        self.tokens = parts.RemoteTokens(self._line)
+        self.secrets = parts.RemoteSecrets(self._line)
+        self.alerts = parts.RemoteAlerts(self._line)
+        self.notifications = parts.RemoteNotifications(self._line)
+        self.retention = parts.RemoteRetention(self._line)
+        self.audit = parts.RemoteAudit(self._line)
+        self.teams = parts.RemoteTeams(self._line)
+        self.paused_tasks = parts.RemotePausedTasks(self._line)
+        self.limits = parts.RemoteLimits(self._line)
+        self.breakers = parts.RemoteBreakers(self._line)
 
     def __enter__(self) -> Self:
         return self
@@ -257,6 +313,36 @@ class Client(Spoken):
         """Send a signal to a job, which takes it now or when it comes to that."""
         self._speak(calls.signal(job.id if isinstance(job, RemoteJob) else id_of(job), name, value))
 
+    logs = said(platform.logs)
+    workers = said(platform.workers)
+
+    def enqueue_workflow(
+        self,
+        name: str,
+        nodes: Sequence[Mapping[str, Any]],
+        *,
+        output: str | None = None,
+        key: str | None = None,
+        notify: Sequence[Channel] = (),
+    ) -> RemoteWorkflow:
+        """Enqueue a workflow of *nodes*, as `POST /workflows` takes them, with all its jobs, all or none."""
+        made = self._speak(calls.enqueue_workflow(name, nodes, output=output, key=key, notify=notify))
+        return RemoteWorkflow(self._line, made.id, made)
+
+    def get_workflow(self, job_id: UUID | str) -> RemoteWorkflow:
+        """Return the workflow with this id, which must exist."""
+        found = self._speak(calls.workflow(job_id))
+        return RemoteWorkflow(self._line, found.id, found)
+
+    def workflows(self, before: UUID | str | None = None, limit: int = 50) -> list[RemoteWorkflow]:
+        """Return workflows that are part of none, newest first; pass the last one's id as *before* for more."""
+        return [RemoteWorkflow(self._line, one.id, one) for one in self._speak(calls.workflows(before, limit))]
+
+    def follow(self) -> Generator[Change | Skipped, None, None]:
+        """Yield what happens to the team's jobs from now on, until the server ends it."""
+        for event in self._line.follow("events"):
+            yield calls.change_of(event)
+
 
 class AsyncClient(Awaited):
     """The same, awaited."""
@@ -266,6 +352,16 @@ class AsyncClient(Awaited):
         self.schedules = AsyncRemoteSchedules(self._line)
         self.queues = AsyncRemoteQueues(self._line)
         self.dead = AsyncRemoteDead(self._line)
+        self.tokens = parts.AsyncRemoteTokens(self._line)
+        self.secrets = parts.AsyncRemoteSecrets(self._line)
+        self.alerts = parts.AsyncRemoteAlerts(self._line)
+        self.notifications = parts.AsyncRemoteNotifications(self._line)
+        self.retention = parts.AsyncRemoteRetention(self._line)
+        self.audit = parts.AsyncRemoteAudit(self._line)
+        self.teams = parts.AsyncRemoteTeams(self._line)
+        self.paused_tasks = parts.AsyncRemotePausedTasks(self._line)
+        self.limits = parts.AsyncRemoteLimits(self._line)
+        self.breakers = parts.AsyncRemoteBreakers(self._line)
 
     async def __aenter__(self) -> Self:
         return self
@@ -309,6 +405,39 @@ class AsyncClient(Awaited):
     async def signal(self, job: AsyncRemoteJob | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it now or when it comes to that."""
         await self._speak(calls.signal(job.id if isinstance(job, AsyncRemoteJob) else id_of(job), name, value))
+
+    logs = awaited(platform.logs)
+    workers = awaited(platform.workers)
+
+    async def enqueue_workflow(
+        self,
+        name: str,
+        nodes: Sequence[Mapping[str, Any]],
+        *,
+        output: str | None = None,
+        key: str | None = None,
+        notify: Sequence[Channel] = (),
+    ) -> AsyncRemoteWorkflow:
+        """Enqueue a workflow of *nodes*, as `POST /workflows` takes them, with all its jobs, all or none."""
+        made = await self._speak(calls.enqueue_workflow(name, nodes, output=output, key=key, notify=notify))
+        return AsyncRemoteWorkflow(self._line, made.id, made)
+
+    async def get_workflow(self, job_id: UUID | str) -> AsyncRemoteWorkflow:
+        """Return the workflow with this id, which must exist."""
+        found = await self._speak(calls.workflow(job_id))
+        return AsyncRemoteWorkflow(self._line, found.id, found)
+
+    async def workflows(self, before: UUID | str | None = None, limit: int = 50) -> list[AsyncRemoteWorkflow]:
+        """Return workflows that are part of none, newest first; pass the last one's id as *before* for more."""
+        return [
+            AsyncRemoteWorkflow(self._line, one.id, one) for one in await self._speak(calls.workflows(before, limit))
+        ]
+
+    async def follow(self) -> AsyncGenerator[Change | Skipped, None]:
+        """Yield what happens to the team's jobs from now on, until the server ends it."""
+        async with aclosing(self._line.follow("events")) as events:
+            async for event in events:
+                yield calls.change_of(event)
 
 
 def _headers(token: str | None, team: str | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ A call is a generator: it yields what it asks, gets the document that is answere
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
@@ -100,7 +100,7 @@ class Line:
             except (httpx.TransportError, _Passing) as error:
                 self._clock.sleep(_pause(error, ask, pauses))
 
-    def follow(self, path: str) -> Iterator[Event]:
+    def follow(self, path: str) -> Generator[Event, None, None]:
         """Yield the events at *path* until the server ends them."""
         events = Events()
         try:
@@ -141,7 +141,7 @@ class AsyncLine:
             except (httpx.TransportError, _Passing) as error:
                 await asyncio.sleep(_pause(error, ask, pauses))
 
-    async def follow(self, path: str) -> AsyncIterator[Event]:
+    async def follow(self, path: str) -> AsyncGenerator[Event, None]:
         """Yield the events at *path* until the server ends them."""
         events = Events()
         try:
