@@ -29,8 +29,8 @@ def test_an_alert_is_defined_defined_anew_listed_and_removed(client: httpx.Clien
         "queue": "mail",
         "above": 10,
     }
-    assert (first.json()["every_seconds"], first.json()["hold_seconds"]) == (60, 300)
-    assert (second.json()["every_seconds"], second.json()["state"]) == (30, "ok")
+    assert (first.json()["every"], first.json()["hold"]) == ("1m", "5m")
+    assert (second.json()["every"], second.json()["state"]) == ("30s", "ok")
     assert listed(client) == [second.json()]
     assert client.get(f"{ALERTS}/mail/deep").json() == second.json()
     assert [client.delete(f"{ALERTS}/mail/deep").status_code for _ in range(2)] == [204, 404]

@@ -67,6 +67,16 @@ def test_an_idempotency_key_may_come_in_a_header(client: httpx.Client) -> None:
     assert len({answer.json()["id"] for answer in answers}) == 1
 
 
+def test_two_idempotency_keys_that_differ_are_refused(client: httpx.Client, app: Mainspring) -> None:
+    wanted = {"task": "greet", "args": ["Ada"], "idempotency_key": "a1"}
+
+    refused = client.post(JOBS, json=wanted, headers={"Idempotency-Key": "b1"})
+    taken = client.post(JOBS, json=wanted, headers={"Idempotency-Key": "a1"})
+
+    assert (refused.status_code, taken.status_code, len(app.jobs())) == (422, 201, 1)
+    assert "got 'b1' and 'a1'; send one of the two" in refused.json()["detail"]
+
+
 def test_jobs_of_many_clients_are_each_created_once(client: httpx.Client, app: Mainspring) -> None:
     with ThreadPoolExecutor(20) as pool:
         ids = list(pool.map(lambda n: created(client, args=[str(n)]), range(100)))

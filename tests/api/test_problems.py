@@ -145,6 +145,14 @@ def test_what_is_not_there_is_told_alike(client: httpx.Client) -> None:
     assert told.headers["allow"] == "GET, POST"
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_can_be_asked_for_without_a_body(client: httpx.Client, path: str) -> None:
+    answer = client.head(path)
+
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert client.delete(path).headers["allow"] == "GET, HEAD"
+
+
 def test_a_quota_that_is_exceeded_says_when_to_ask_again(
     client: httpx.Client, app: Mainspring, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,24 @@ def test_a_workflow_that_can_not_be_made_is_refused(
     assert app.jobs() == []
 
 
+def test_a_job_that_is_no_workflow_is_told_to_be_none(client: httpx.Client) -> None:
+    plain = client.post(f"{API}/jobs", json={"task": "fail"}).json()["id"]
+
+    for answer in (client.get(f"{API}/workflows/{plain}"), client.post(f"{API}/workflows/{plain}/cancel")):
+        assert (answer.status_code, answer.json()["type"]) == (404, "urn:mainspring:workflow-not-found")
+        assert answer.json()["detail"] == f"job {plain} is no workflow; look for it under /api/v1/jobs"
+
+
+def test_a_workflow_whose_key_a_plain_job_has_is_refused(client: httpx.Client, app: Mainspring) -> None:
+    plain = client.post(f"{API}/jobs", json={"task": "fail", "key": "k"}).json()["id"]
+
+    answer = client.post(f"{API}/workflows", json={"name": "w", "nodes": [{"id": "a", "task": "fail"}], "key": "k"})
+
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:mainspring:key-taken")
+    assert plain in answer.json()["detail"]
+    assert [str(job.id) for job in app.jobs()] == [plain]
+
+
 def test_a_workflow_is_ruled_as_a_whole(client: httpx.Client) -> None:
     nodes = [{"id": "a", "task": "fail"}]
     made = client.post(f"{API}/workflows", json={"name": "w", "nodes": nodes, "key": "k"}).json()

@@ -48,7 +48,7 @@ def test_what_fires_is_listed_first_with_what_was_found(jobs: Jobs) -> None:
     assert {one["id"]: one["rule"] for one in told}["late"] == {
         "text": "stuck(longer_than=30m, task=greet)",
         "kind": "stuck",
-        "longer_than_seconds": 1800.0,
+        "longer_than": "30m",
         "queue": None,
         "task": "greet",
     }

@@ -44,7 +44,7 @@ def test_rules_are_set_listed_and_removed(url: str) -> None:
         "team": None,
         "queue": None,
         "state": "failed",
-        "age_seconds": 90 * 86_400.0,
+        "age": "90d",
         "count": None,
     }
     assert (removed.returncode, removed.stdout) == (0, "state failed: rule removed\n")

@@ -170,10 +170,10 @@ def test_programs_get_iso_instants(url: str) -> None:
     assert one["trigger"] == {
         "text": "every 1h30m from 2100-01-01 09:00:00+00:00",
         "kind": "every",
-        "length": "PT5400S",
+        "length": "1h30m",
         "start": "2100-01-01T09:00:00Z",
     }
-    assert (one["args"], one["kwargs"], one["jitter_seconds"]) == ([1], {"a": None}, 10)
+    assert (one["args"], one["kwargs"], one["jitter"]) == ([1], {"a": None}, "10s")
     assert (one["team"], one["origin"], one["overlap"], one["paused"]) == (None, "call", "allow", False)
 
 

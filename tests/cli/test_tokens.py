@@ -83,7 +83,7 @@ def test_teams_are_told_what_they_may_have(url: str) -> None:
         "name": "acme",
         "max_pending": 1000,
         "max_schedules": 5,
-        "interval_seconds": None,
+        "rate": None,
         "burst": None,
     }
     assert row.split(maxsplit=1) == ["acme", "1,000 unfinished jobs; 5 schedules"]

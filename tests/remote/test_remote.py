@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from mainspring import Mainspring, Parent, Priority, every
 from mainspring.errors import (
     InvalidPayload,
+    InvalidValue,
     JobFailed,
     JobNotFound,
     QuotaExceeded,
@@ -85,7 +87,7 @@ def test_schedules_queues_and_dead_letters_have_the_names_of_the_app(client: Cli
     drain(app)
     (group,) = client.dead.groups()
     assert (group.count, len(client.dead.list(group=group.fingerprint))) == (5, 5)
-    assert client.dead.revive(ids=[job.id]) == 1
+    assert client.dead.replay(ids=[job.id]) == 1
     assert client.dead.discard(group=group.fingerprint, reason="old") == 4
     client.schedules.remove("t7")
     with pytest.raises(ScheduleNotFound):
@@ -170,6 +172,117 @@ def test_a_server_that_is_not_there_is_told_of(server: Server, token: str) -> No
 
     with Client(server.url, token) as client, pytest.raises(ServerUnavailable):
         client.jobs()
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("127.0.0.1:8451", "got: '127.0.0.1:8451', did you mean 'http://127.0.0.1:8451'?"),
+        ("", "got: ''"),
+        ("ftp://jobs.example", "got: 'ftp://jobs.example'"),
+        ("http://", "got: 'http://', which names no host"),
+        ("http://a:port", "got: 'http://a:port' (Invalid port: 'port')"),
+    ],
+)
+def test_what_is_no_address_is_refused(url: str, told: str) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(InvalidValue, match="expected the address of a server") as refused:
+            kind(url, "ms_x")
+        assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["", "ms_hunter2\n", "ms hunter2", "ms_hünter2"])
+def test_what_is_no_token_is_refused_and_not_shown(token: str) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(InvalidValue, match="expected a token such as") as refused:
+            kind("http://127.0.0.1", token)
+        assert "nter2" not in str(refused.value)
+
+
+def test_what_is_no_team_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="expected the name of a team"):
+        Client("http://127.0.0.1", team="A\nB")
+
+
+def test_values_that_json_can_not_carry_are_refused_by_name(client: Client, app: Mainspring) -> None:
+    odd: Any = object()
+    with pytest.raises(InvalidPayload, match="argument 1: expected a value that JSON can carry"):
+        client.enqueue("greet", [odd])
+    with pytest.raises(InvalidPayload, match="argument 'greeting'"):
+        client.enqueue_many("greet", [(["Ada"], {"greeting": float("nan")})])
+    with pytest.raises(InvalidPayload, match="argument 1"):
+        client.schedules.add("s", "greet", every("1h"), args=[odd])
+    with pytest.raises(InvalidPayload, match="the value of the signal"):
+        client.signal(uuid4(), "rating", odd)
+    with pytest.raises(InvalidPayload, match="expected values that JSON can carry"):
+        client.dead.discard(reason=odd)
+    assert app.jobs() == []
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """Have the server answer this, whatever it is asked."""
+
+    def send(_: httpx.Client, request: httpx.Request, **__: Any) -> httpx.Response:
+        return httpx.Response(200, content=content, request=request)
+
+    monkeypatch.setattr(httpx.Client, "send", send)
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"{}", b"[]", b'{"items": 3}', b'{"items": [{"id": 3}]}', b"\xff"])
+def test_an_answer_that_is_none_of_ours_is_told_to_be_none(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    answering(monkeypatch, content)
+    client = Client("http://127.0.0.1")
+    job = uuid4()
+
+    for ask in (client.jobs, client.queues.list, lambda: client.job(job), lambda: client.schedules.trigger("s")):
+        with pytest.raises(ServerRefused, match="expected an answer of a Mainspring server, got another"):
+            ask()
+
+
+def test_a_job_with_no_key_of_its_own_is_made_once_all_the_same(
+    client: Client, app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losing_answers(monkeypatch, 1)
+
+    none: Any = None
+    client.enqueue("fail", idempotency_key=none)
+
+    assert len(app.jobs()) == 1
+
+
+def test_an_id_leads_to_what_has_it_and_nowhere_else(server: Server, app: Mainspring) -> None:
+    text, _ = app.tokens.create("both", {"acme": "admin", "other": "admin"})
+    app.within("other").schedules.add("x", "fail", every("1h"))
+    app.within("acme").schedules.add("a/../b:c", "fail", every("1h"))
+
+    with Client(server.url, text, team="acme") as client:
+        for odd in ("x?team=other#y", "../schedules", "x/%2e%2e"):
+            with pytest.raises(InvalidValue, match=r"path\.schedule_id"):
+                client.schedules.get(odd)
+        with pytest.raises(InvalidValue, match="expected the name or id of something, got: ''"):
+            client.schedules.get("")
+        assert client.schedules.get("a/../b:c").id == "a/../b:c"
+
+
+def test_an_encrypted_job_that_the_server_can_not_open_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = [
+        "args",
+        "kwargs",
+        "key",
+        "started_at",
+        "finished_at",
+        "reason",
+        "result",
+        "error",
+        "progress",
+        "workflow",
+    ]
+    told: dict[str, object] = dict.fromkeys(unknown)
+    told |= {"id": str(uuid4()), "team": "default", "task": "t", "queue": "q", "priority": 5, "state": "ready"}
+    told |= {"attempt": 0, "created_at": "2026-11-15T09:00:00Z", "run_at": "2026-11-15T09:00:00Z"}
+    answering(monkeypatch, json.dumps(told).encode())
+
+    assert Client("http://127.0.0.1").job(uuid4()).snapshot.args is None
 
 
 def test_all_of_it_can_be_awaited(server: Server, token: str, app: Mainspring) -> None:

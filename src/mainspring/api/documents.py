@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    WithJsonSchema,
+)
 
+from mainspring.api import values
 from mainspring.model.job import JobState
 
 NO_NUL = r"^[^\x00]*$"
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:/-]*$")]
 Key = Annotated[str, Field(min_length=1, max_length=512, pattern=NO_NUL)]
 Reason = Annotated[str, Field(max_length=2_000, pattern=NO_NUL)]
-Priority = Annotated[StrictInt, Field(ge=0, le=100)] | Literal["low", "normal", "high", "urgent"]
-Duration = Annotated[
-    Annotated[StrictInt, Field(ge=0)]
-    | Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
-    | Annotated[str, Field(min_length=1, max_length=50)],
-    Field(description="A length of time: seconds, or text such as `90s` or `1h30m`."),
-]
+Priority = Annotated[int | str, PlainValidator(values.priority), WithJsonSchema(values.PRIORITY_SCHEMA)]
+Duration = Annotated[timedelta, PlainValidator(values.length), WithJsonSchema(values.LENGTH_SCHEMA)]
+Instant = Annotated[AwareDatetime, AfterValidator(values.within_reach)]
 Count = Annotated[int, Field(ge=0)]
 
 LARGEST_BULK = 1_000
@@ -141,7 +148,7 @@ class JobRequest(Request):
     queue: Name | None = None
     priority: Priority | None = None
     run_after: Duration | None = None
-    run_at: AwareDatetime | None = None
+    run_at: Instant | None = None
     expires: Duration | None = Field(None, description="How long after its due time it may start.")
     key: Key | None = Field(None, description="No two unfinished jobs have the same; null takes the task's own away.")
     if_taken: Literal["return", "replace", "reschedule"] | None = None
@@ -176,7 +183,7 @@ class SignalRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "rating", "value": "fine"}]})
 
-    name: Annotated[str, Field(min_length=1, max_length=200, pattern=NO_NUL)]
+    name: Name
     value: Any = None
 
 
@@ -358,7 +365,7 @@ class EveryRequest(Request):
 
     kind: Literal["every"]
     length: Duration
-    start: AwareDatetime | None = None
+    start: Instant | None = None
 
 
 class AfterRequest(Request):
@@ -372,7 +379,7 @@ class AtRequest(Request):
     """Once."""
 
     kind: Literal["at"]
-    when: AwareDatetime
+    when: Instant
 
 
 TriggerRequest = Annotated[CronRequest | EveryRequest | AfterRequest | AtRequest, Field(discriminator="kind")]
@@ -404,8 +411,8 @@ class ScheduleRequest(Request):
     misfire: Literal["coalesce", "skip", "catch_up"] | None = None
     grace: Duration | None = None
     jitter: Duration | None = None
-    start: AwareDatetime | None = None
-    end: AwareDatetime | None = None
+    start: Instant | None = None
+    end: Instant | None = None
     max_runs: Annotated[StrictInt, Field(ge=1, le=2**31 - 1)] | None = None
     expect_success_within: Duration | None = None
     notes: Annotated[str, Field(max_length=2_000)] | None = None
@@ -431,8 +438,8 @@ class BackfillRequest(Request):
         json_schema_extra={"examples": [{"start": "2026-11-01T00:00:00Z", "end": "2026-11-02T00:00:00Z"}]}
     )
 
-    start: AwareDatetime
-    end: AwareDatetime
+    start: Instant
+    end: Instant
 
 
 class TriggerDocument(Document):
@@ -442,7 +449,7 @@ class TriggerDocument(Document):
     text: str
     expression: str | None = None
     tz: str | None = None
-    length: Any = None
+    length: str | None = None
     start: datetime | None = None
     when: datetime | None = None
 
@@ -461,12 +468,12 @@ class ScheduleDocument(Document):
     priority: int
     overlap: str
     misfire: str
-    grace_seconds: float | None
-    jitter_seconds: float | None
+    grace: str | None
+    jitter: str | None
     start: datetime | None
     end: datetime | None
     max_runs: int | None
-    expect_success_within_seconds: float | None
+    expect_success_within: str | None
     notes: str | None
     team: str | None
     origin: str
@@ -803,7 +810,7 @@ class TeamDocument(Document):
     name: str
     max_pending: int | None
     max_schedules: int | None
-    interval_seconds: float | None = Field(description="How much time there is for each job, by its rate.")
+    rate: str | None = Field(description="Such as `100/s`.")
     burst: int | None
 
 

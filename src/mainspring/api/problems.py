@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 from fastapi import FastAPI, HTTPException, Request
@@ -15,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import Response
 
+from mainspring.api.mistakes import Asked, Mistake, mistakes, plainly
 from mainspring.clock import random_bits
 from mainspring.errors import (
     IllegalMove,
@@ -32,7 +32,7 @@ from mainspring.errors import (
     StoreError,
     TaskNotFound,
 )
-from mainspring.model.text import shortened, storable
+from mainspring.model.text import storable
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER = 5
@@ -53,9 +53,6 @@ _STATUSES: Mapping[type[MainspringError], int] = {
     StoreError: 503,
 }
 _FACTS = re.compile(r"expected (?P<expected>.+?),? got:? (?P<got>.+)", re.DOTALL)
-_CHANNELS = "notify"
-"""Under which name requests hold channels, whose addresses and secrets are for nobody to see."""
-
 _MOST_ERRORS = 10
 _LONGEST = 2_000
 
@@ -105,7 +102,7 @@ def told(error: MainspringError) -> Response:
         return problem(503, "key-missing", "this server lacks the encryption key for that; tell whoever runs it")
     wait = error.retry_after if isinstance(error, QuotaExceeded) else None
     more = {} if wait is None else {"retry_after": wait}
-    return problem(status, code_of(type(error)), str(error), **more)
+    return problem(status, code_of(type(error)), plainly(str(error)), **more)
 
 
 def unforeseen(error: BaseException) -> Response:
@@ -156,55 +153,22 @@ _SENTENCES = {404: "there is nothing at this address", 405: "this address does n
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
+    route = request.scope.get("route")
+    body = route.body_field if isinstance(route, APIRoute) else None
     veiled = getattr(request.scope.get("endpoint"), "veiled", False)
-    errors = [_mistake(one, veiled) for one in found[:_MOST_ERRORS]]
-    first = errors[0]
+    asked = Asked(error.body, None if body is None else body.field_info.annotation, veiled)
+    return mistaken(mistakes(error.errors(), asked))
+
+
+def mistaken(found: Sequence[Mistake]) -> Response:
+    """Return the problem that the mistakes in a request are: the first in a sentence, and all as a list."""
+    first, shown = found[0], found[:_MOST_ERRORS]
     more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
-    sentence = f"{first['at']}: expected {first['expected']}, got: {first['got']}{more}"
-    return problem(422, "invalid-value", sentence, expected=first["expected"], got=first["got"], errors=errors)
-
-
-def _mistake(error: Mapping[str, Any], veiled: bool) -> dict[str, str]:
-    """Return one mistake in a request: where it is, what was expected, and what came, unless that may be a secret."""
-    kind, place = error["type"], ".".join(str(part) for part in error["loc"])
-    if kind == "missing":
-        return {"at": storable(place), "expected": "a value", "got": "none"}
-    if veiled or _CHANNELS in error["loc"]:
-        return _veiled(error)
-    if kind == "extra_forbidden":
-        return {"at": storable(place), "expected": "no such name", "got": shortened(error["input"])}
-    said = str(error["msg"])
-    expected = said.removeprefix("Input should be ").removeprefix("Value error, ")
-    return {
-        "at": storable(place),
-        "expected": storable(f"{expected[:1].lower()}{expected[1:]}"),
-        "got": shortened(error["input"]),
-    }
-
-
-def _veiled(error: Mapping[str, Any]) -> dict[str, str]:
-    """Return a mistake without anything of what came: neither a value, nor a name that was made up for one."""
-    kind, place, expected = error["type"], error["loc"], "another value"
-    if kind == "extra_forbidden":
-        place, expected = place[:-1], "no other names"
-    elif kind in _SAY_NO_VALUE:
-        expected = str(error["msg"]).removeprefix("Input should be ")
-    at, got = ".".join(map(str, place)), f"a value of type {type(error['input']).__name__}"
-    return {"at": storable(at), "expected": f"{expected[:1].lower()}{expected[1:]}", "got": got}
-
-
-_SAY_NO_VALUE = frozenset(
-    {
-        *(
-            "string_type",
-            "string_too_short",
-            "string_too_long",
-            "string_pattern_mismatch",
-            "list_type",
-            "literal_error",
-        ),
-        *("too_short", "too_long", "model_attributes_type", "union_tag_not_found"),
-    }
-)
-"""Mistakes of which the framework's sentence says what was expected, and nothing of what came."""
+    return problem(
+        422,
+        "invalid-value",
+        f"{first.sentence}{more}",
+        expected=first.expected,
+        got=first.got,
+        errors=[one.document() for one in shown],
+    )

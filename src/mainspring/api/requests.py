@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,6 +15,9 @@ from starlette.types import Message
 from mainspring.api.problems import Problem
 
 M = TypeVar("M", bound=BaseModel)
+
+_SOUND_ESCAPE = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 LARGEST = 1024 * 1024
 """Bytes of a request, but for routes that say otherwise."""
@@ -44,15 +48,18 @@ class JsonRequest(Request):
             return msgspec.json.decode(await self.body())
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError) as error:
             said = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            if _has_half_a_pair(await self.body()):
+                said = "an escape such as \\ud800 is half of a surrogate pair, which is no Unicode text"
             raise Problem(400, "malformed-json", f"expected a body that is JSON, got something else: {said}") from None
 
     async def parsed(self, kind: type[M]) -> M:
         """Return the body as a *kind*, refused as the framework would refuse it."""
+        said = await self.json() if await self.body() else None
         try:
-            return kind.model_validate(await self.json() if await self.body() else None)
+            return kind.model_validate(said)
         except ValidationError as error:
             found = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
-            raise RequestValidationError(found) from None
+            raise RequestValidationError(found, body=said) from None
 
     def _check_kind(self) -> None:
         packed = self.headers.get("content-encoding")
@@ -89,3 +96,8 @@ class JsonRequest(Request):
 
     def _too_large(self) -> Problem:
         return Problem(413, "body-too-large", f"expected a body of at most {self.most:,} bytes, got more")
+
+
+def _has_half_a_pair(body: bytes) -> bool:
+    """Return whether *body* has an escape for one half of what takes two: the decoder calls that cut off."""
+    return _SURROGATE.search(_SOUND_ESCAPE.sub(b"", body)) is not None

@@ -12,12 +12,16 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from mainspring.api.documents import ProblemDocument
+from mainspring.api.mistakes import unknown_name
 from mainspring.api.policy import PUBLIC, Policy, policy_of
-from mainspring.api.problems import MEDIA_TYPE
+from mainspring.api.problems import MEDIA_TYPE, mistaken
 from mainspring.api.requests import LARGEST, JsonRequest
 
 Quick = Callable[[JsonRequest, Any], Awaitable[Response]]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+TEAM_PARAMETER = "team"
+"""What the query of every request may name."""
 
 _GUARDED = (401, 403, 404, 422, 503)
 _WITH_BODY = (400, 408, 413, 415)
@@ -46,16 +50,25 @@ class About(TypedDict, total=False):
     most: int  # bytes of its body
     media_type: str
     veiled: bool  # whether nothing of its body is shown in what is wrong with that
+    head: bool  # whether a HEAD is answered as well, as those ask who watch whether a server is up
     quickly: Quick  # what handles its requests in place of the framework, which only tells of it
 
 
+_KEPT = {"most", "veiled", "head", "quickly"}
+"""What is asked again of a route that stands."""
+
+
 class Guarded(APIRoute):
-    """A route that lets nobody through whom its policy does not, before it has read anything of the body."""
+    """A route that lets nobody through whom its policy does not, before it has read anything of the body.
+
+    Nor does it take a query with names that mean nothing to it: a filter that is misspelled would let everything pass.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         policy, handle = policy_of(self.endpoint), super().get_route_handler()
         most: int = getattr(self.endpoint, "most", LARGEST)
         quickly: Quick | None = getattr(self.endpoint, "quickly", None)
+        known = [*(one.alias for one in self.dependant.query_params), TEAM_PARAMETER]
 
         async def guarded(request: Request) -> Response:
             careful = JsonRequest(request.scope, request.receive)
@@ -64,6 +77,9 @@ class Guarded(APIRoute):
                 return await handle(careful)
             caller = await request.app.state.gate.admit(careful, policy)
             careful.state.caller = caller
+            unknown = [name for name in request.query_params if name not in known]
+            if unknown:
+                return mistaken([unknown_name(f"query.{name}", name, known) for name in unknown])
             answer = await (handle(careful) if quickly is None else quickly(careful, caller))
             # Only a mistake of ours: every change is on record before it is made.
             assert caller.recorded or policy.records is None, f"{self.path} did not record what it did"
@@ -98,16 +114,16 @@ class Routes:
             api.router.add_api_route(
                 path, endpoint, methods=[method], tags=[self.tag], route_class_override=Guarded, **options
             )
+            if getattr(endpoint, "head", False):
+                api.router.add_api_route(
+                    path, endpoint, methods=["HEAD"], include_in_schema=False, route_class_override=Guarded, **options
+                )
 
     def _route(self, method: str, path: str, policy: Policy, about: About) -> Callable[[Endpoint], Endpoint]:
         def declare(endpoint: Endpoint) -> Endpoint:
             endpoint.policy = policy  # type: ignore[attr-defined]
-            if "most" in about:
-                endpoint.most = about["most"]  # type: ignore[attr-defined]
-            if "veiled" in about:
-                endpoint.veiled = about["veiled"]  # type: ignore[attr-defined]
-            if "quickly" in about:
-                endpoint.quickly = about["quickly"]  # type: ignore[attr-defined]
+            for name in _KEPT & about.keys():
+                setattr(endpoint, name, about[name])  # type: ignore[literal-required]
             self._made.append((method, f"{self._prefix}{path}", endpoint, _options(endpoint, policy, about, method)))
             return endpoint
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from msgspec.structs import asdict
 
+from mainspring.documents.values import instant, length
 from mainspring.model.alert import Alert, described
 
 
@@ -18,27 +19,18 @@ def alert_document(alert: Alert) -> dict[str, object]:
         "state": alert.state,
         "since": alert.since.isoformat(),
         "rule": {"text": described(definition.rule), "kind": definition.rule.__struct_config__.tag, **_rule(alert)},
-        "every_seconds": definition.every.total_seconds(),
-        "hold_seconds": definition.hold.total_seconds(),
+        "every": length(definition.every),
+        "hold": length(definition.hold),
         "channels": len(definition.notify),
         "value": alert.value,
         "message": alert.message,
-        "evaluated_at": _instant(alert.evaluated_at),
+        "evaluated_at": instant(alert.evaluated_at),
         "evaluated_by": alert.evaluated_by,
-        "created_at": _instant(alert.created_at),
-        "changed_at": _instant(alert.changed_at),
+        "created_at": instant(alert.created_at),
+        "changed_at": instant(alert.changed_at),
     }
 
 
 def _rule(alert: Alert) -> dict[str, object]:
     told = asdict(alert.definition.rule).items()
-    return {
-        f"{name}_seconds" if isinstance(value, timedelta) else name: value.total_seconds()
-        if isinstance(value, timedelta)
-        else value
-        for name, value in told
-    }
-
-
-def _instant(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+    return {name: length(value) if isinstance(value, timedelta) else value for name, value in told}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.documents.values import length
 from mainspring.model.retention import Covers, RetentionRule
 
 
@@ -10,5 +11,4 @@ def covers_document(covers: Covers) -> dict[str, object]:
 
 
 def rule_document(rule: RetentionRule) -> dict[str, object]:
-    age = None if rule.age is None else rule.age.total_seconds()
-    return {**covers_document(rule.covers), "age_seconds": age, "count": rule.count}
+    return {**covers_document(rule.covers), "age": length(rule.age), "count": rule.count}

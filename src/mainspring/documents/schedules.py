@@ -6,13 +6,14 @@ from datetime import datetime
 
 import msgspec
 
-from mainspring.documents.values import instant, seconds
+from mainspring.documents.values import instant, length
 from mainspring.lint import is_overdue
 from mainspring.model.payload import decode_call
 from mainspring.model.preview import Preview
 from mainspring.model.schedule import Schedule
 from mainspring.model.sealed import is_closed
 from mainspring.model.tick import TickRecord
+from mainspring.model.trigger import After, Every, Trigger
 
 
 def schedule_document(schedule: Schedule, now: datetime) -> dict[str, object]:
@@ -26,17 +27,17 @@ def schedule_document(schedule: Schedule, now: datetime) -> dict[str, object]:
         "args": None if call is None else call.args,
         "kwargs": None if call is None else call.kwargs,
         "encrypted": encrypted,
-        "trigger": {"text": str(definition.trigger), **msgspec.to_builtins(definition.trigger)},
+        "trigger": _trigger(definition.trigger),
         "queue": definition.queue,
         "priority": definition.priority,
         "overlap": definition.overlap,
         "misfire": definition.misfire,
-        "grace_seconds": seconds(definition.longest_delay),
-        "jitter_seconds": seconds(definition.jitter),
+        "grace": length(definition.grace),
+        "jitter": length(definition.jitter),
         "start": instant(definition.start),
         "end": instant(definition.end),
         "max_runs": definition.max_runs,
-        "expect_success_within_seconds": seconds(definition.expect_success_within),
+        "expect_success_within": length(definition.expect_success_within),
         "notes": definition.notes,
         "team": definition.team,
         "origin": schedule.origin,
@@ -51,6 +52,13 @@ def schedule_document(schedule: Schedule, now: datetime) -> dict[str, object]:
         "created_at": instant(schedule.created_at),
         "changed_at": instant(schedule.changed_at),
     }
+
+
+def _trigger(trigger: Trigger) -> dict[str, object]:
+    told: dict[str, object] = msgspec.to_builtins(trigger)
+    if isinstance(trigger, Every | After):
+        told["length"] = length(trigger.length)
+    return {"text": str(trigger), **told}
 
 
 def preview_document(tick: Preview) -> dict[str, object]:

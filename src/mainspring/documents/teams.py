@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from mainspring.documents.values import seconds
+from datetime import timedelta
+
 from mainspring.model.team import Team
+
+_UNITS = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+}
+_MILLISECOND = timedelta(milliseconds=1)
+_MOST_TRIED = 10_000
 
 
 def team_document(team: Team) -> dict[str, object]:
@@ -11,6 +21,19 @@ def team_document(team: Team) -> dict[str, object]:
         "name": team.name,
         "max_pending": team.max_pending,
         "max_schedules": team.max_schedules,
-        "interval_seconds": seconds(team.interval),
+        "rate": None if team.interval is None else _rate(team.interval),
         "burst": team.burst,
     }
+
+
+def _rate(interval: timedelta) -> str:
+    """Return the rate that has this *interval*, as it is set: only that is kept, to a millionth of a second."""
+    for name, unit in _UNITS.items():
+        count = round(unit / interval)
+        if count and unit / count == interval:
+            return f"{count}/{name}"
+    for count in range(1, _MOST_TRIED):
+        length = round(count * interval / _MILLISECOND)
+        if length * _MILLISECOND / count == interval:
+            return f"{count}/{length}ms"
+    return f"1/{max(1, round(interval / _MILLISECOND))}ms"

@@ -7,9 +7,16 @@ from typing import Any
 
 import msgspec
 
+from mainspring.model.duration import spelled
+
 
 def instant(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
+
+
+def length(said: timedelta | None) -> str | None:
+    """Return a length of time that somebody has set as it is set: what was measured is a number of seconds."""
+    return None if said is None else spelled(said)
 
 
 def seconds(length: timedelta | None) -> float | None:

@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
-from mainspring.remote.client import AsyncClient, AsyncRemoteJob, Client, RemoteJob
+from mainspring.remote.client import (
+    AsyncClient,
+    AsyncRemoteJob,
+    AsyncRemoteWorkflow,
+    Client,
+    RemoteJob,
+    RemoteWorkflow,
+)
+from mainspring.remote.documents import Change, Skipped
 
-__all__ = ["AsyncClient", "AsyncRemoteJob", "Client", "RemoteJob"]
+__all__ = [
+    "AsyncClient",
+    "AsyncRemoteJob",
+    "AsyncRemoteWorkflow",
+    "Change",
+    "Client",
+    "RemoteJob",
+    "RemoteWorkflow",
+    "Skipped",
+]

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 from uuid import UUID
 
+from mainspring.errors import InvalidValue
 from mainspring.job_handle import id_of
+from mainspring.model.channel import Channel
 from mainspring.model.job import JobState
-from mainspring.remote import calls
-from mainspring.remote.documents import Job
+from mainspring.model.team import check_team
+from mainspring.remote import calls, parts, platform
+from mainspring.remote.answers import as_kind
+from mainspring.remote.documents import Change, Job, Skipped
 from mainspring.remote.talk import AsyncLine, Awaited, Line, Spoken, awaited, awaited_of_it, said, said_of_it
 from mainspring.task_handle import Wishes
 
 _TIMEOUT = 30.0
+_TOKEN = re.compile(r"[!-~]+")
 
 
 class Match(TypedDict, total=False):
@@ -63,8 +70,14 @@ class RemoteJob(Spoken):
 
     def refresh(self) -> Job:
         """Look at the job again, and return it as it is."""
-        self._seen = self.speak(calls.job(self.id))
+        self._seen = self._speak(calls.job(self.id))
         return self._seen
+
+    def follow(self) -> Generator[Job, None, None]:
+        """Yield the job as it is now, and whenever it has changed, until it has finished."""
+        for event in self._line.follow(f"jobs/{self.id}/events"):
+            self._seen = as_kind(event.told, Job)
+            yield self._seen
 
     result = said_of_it(calls.result)
     cancel = said_of_it(calls.cancel)
@@ -74,6 +87,7 @@ class RemoteJob(Spoken):
     signal = said_of_it(calls.signal)
     attempts = said_of_it(calls.attempts)
     logs = said_of_it(calls.logs)
+    steps = said_of_it(calls.steps)
     explain = said_of_it(calls.explain)
 
 
@@ -98,8 +112,15 @@ class AsyncRemoteJob(Awaited):
 
     async def refresh(self) -> Job:
         """Look at the job again, and return it as it is."""
-        self._seen = await self.speak(calls.job(self.id))
+        self._seen = await self._speak(calls.job(self.id))
         return self._seen
+
+    async def follow(self) -> AsyncGenerator[Job, None]:
+        """Yield the job as it is now, and whenever it has changed, until it has finished."""
+        async with aclosing(self._line.follow(f"jobs/{self.id}/events")) as events:
+            async for event in events:
+                self._seen = as_kind(event.told, Job)
+                yield self._seen
 
     result = awaited_of_it(calls.result)
     cancel = awaited_of_it(calls.cancel)
@@ -109,7 +130,34 @@ class AsyncRemoteJob(Awaited):
     signal = awaited_of_it(calls.signal)
     attempts = awaited_of_it(calls.attempts)
     logs = awaited_of_it(calls.logs)
+    steps = awaited_of_it(calls.steps)
     explain = awaited_of_it(calls.explain)
+
+
+class RemoteWorkflow(RemoteJob):
+    """A workflow of the server. What is done to it is done to its jobs."""
+
+    def __repr__(self) -> str:
+        return f"<remote workflow {self.id}>"
+
+    progress = said_of_it(calls.progress)
+
+    def jobs(self) -> list[RemoteJob]:
+        """Return its jobs, oldest first; of a workflow within it, that one only."""
+        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.members(self.id))]
+
+
+class AsyncRemoteWorkflow(AsyncRemoteJob):
+    """A workflow of the server, awaited."""
+
+    def __repr__(self) -> str:
+        return f"<remote workflow {self.id}>"
+
+    progress = awaited_of_it(calls.progress)
+
+    async def jobs(self) -> list[AsyncRemoteJob]:
+        """Return its jobs, oldest first; of a workflow within it, that one only."""
+        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.members(self.id))]
 
 
 class RemoteSchedules(Spoken):
@@ -126,12 +174,12 @@ class RemoteSchedules(Spoken):
 
     def trigger(self, schedule_id: str) -> RemoteJob:
         """Enqueue its job now, out of turn, even when it is paused."""
-        (job_id,) = self.speak(calls.fire_schedule(schedule_id, "trigger"))
+        (job_id,) = self._speak(calls.fire_schedule(schedule_id, "trigger"))
         return RemoteJob(self._line, job_id)
 
     def backfill(self, schedule_id: str, start: datetime, end: datetime) -> builtins.list[RemoteJob]:
         """Enqueue jobs for the ticks from *start* until before *end* that are no jobs yet, and return them."""
-        made = self.speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
+        made = self._speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
         return [RemoteJob(self._line, job_id) for job_id in made]
 
 
@@ -149,12 +197,12 @@ class AsyncRemoteSchedules(Awaited):
 
     async def trigger(self, schedule_id: str) -> AsyncRemoteJob:
         """Enqueue its job now, out of turn, even when it is paused."""
-        (job_id,) = await self.speak(calls.fire_schedule(schedule_id, "trigger"))
+        (job_id,) = await self._speak(calls.fire_schedule(schedule_id, "trigger"))
         return AsyncRemoteJob(self._line, job_id)
 
     async def backfill(self, schedule_id: str, start: datetime, end: datetime) -> builtins.list[AsyncRemoteJob]:
         """Enqueue jobs for the ticks from *start* until before *end* that are no jobs yet, and return them."""
-        made = await self.speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
+        made = await self._speak(calls.fire_schedule(schedule_id, "backfill", {"start": start, "end": end}))
         return [AsyncRemoteJob(self._line, job_id) for job_id in made]
 
 
@@ -164,6 +212,8 @@ class RemoteQueues(Spoken):
     list = said(calls.queues)
     pause = said(calls.pause_queue)
     resume = said(calls.resume_queue)
+    set = said(platform.set_queue)
+    give = said(platform.give_queue)
 
 
 class AsyncRemoteQueues(Awaited):
@@ -172,30 +222,32 @@ class AsyncRemoteQueues(Awaited):
     list = awaited(calls.queues)
     pause = awaited(calls.pause_queue)
     resume = awaited(calls.resume_queue)
+    set = awaited(platform.set_queue)
+    give = awaited(platform.give_queue)
 
 
 class RemoteDead(Spoken):
     """The dead letters of the server."""
 
     groups = said(calls.groups)
-    revive = said(calls.revive)
+    replay = said(calls.replay_dead)
     discard = said(calls.discard)
 
     def list(self, **match: Unpack[DeadMatch]) -> builtins.list[RemoteJob]:
         """Return dead letters, newest job first; pass the last one's id as *before* for the next page."""
-        return [RemoteJob(self._line, job.id, job) for job in self.speak(calls.jobs("dead", match))]
+        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.jobs("dead", match))]
 
 
 class AsyncRemoteDead(Awaited):
     """The dead letters of the server, awaited."""
 
     groups = awaited(calls.groups)
-    revive = awaited(calls.revive)
+    replay = awaited(calls.replay_dead)
     discard = awaited(calls.discard)
 
     async def list(self, **match: Unpack[DeadMatch]) -> builtins.list[AsyncRemoteJob]:
         """Return dead letters, newest job first; pass the last one's id as *before* for the next page."""
-        return [AsyncRemoteJob(self._line, job.id, job) for job in await self.speak(calls.jobs("dead", match))]
+        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.jobs("dead", match))]
 
 
 class Client(Spoken):
@@ -210,6 +262,16 @@ class Client(Spoken):
         self.schedules = RemoteSchedules(self._line)
         self.queues = RemoteQueues(self._line)
         self.dead = RemoteDead(self._line)
+        self.tokens = parts.RemoteTokens(self._line)
+        self.secrets = parts.RemoteSecrets(self._line)
+        self.alerts = parts.RemoteAlerts(self._line)
+        self.notifications = parts.RemoteNotifications(self._line)
+        self.retention = parts.RemoteRetention(self._line)
+        self.audit = parts.RemoteAudit(self._line)
+        self.teams = parts.RemoteTeams(self._line)
+        self.paused_tasks = parts.RemotePausedTasks(self._line)
+        self.limits = parts.RemoteLimits(self._line)
+        self.breakers = parts.RemoteBreakers(self._line)
 
     def __enter__(self) -> Self:
         return self
@@ -229,27 +291,57 @@ class Client(Spoken):
         **wishes: Unpack[Wishes],
     ) -> RemoteJob:
         """Enqueue a job of the task with this name."""
-        job = self.speak(calls.enqueue(task, args, kwargs, wishes))
+        job = self._speak(calls.enqueue(task, args, kwargs, wishes))
         return RemoteJob(self._line, job.id, job)
 
     def enqueue_many(
         self, task: str, pairs: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], **wishes: Unpack[Wishes]
     ) -> list[RemoteJob]:
         """Enqueue a job for each pair of arguments by position and by name, up to 1,000, all or none."""
-        return [RemoteJob(self._line, job_id) for job_id in self.speak(calls.enqueue_many(task, pairs, wishes))]
+        return [RemoteJob(self._line, job_id) for job_id in self._speak(calls.enqueue_many(task, pairs, wishes))]
 
     def job(self, job_id: UUID | str) -> RemoteJob:
         """Return the job with this id, which must exist."""
-        job = self.speak(calls.job(job_id))
+        job = self._speak(calls.job(job_id))
         return RemoteJob(self._line, job.id, job)
 
     def jobs(self, **match: Unpack[Match]) -> list[RemoteJob]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        return [RemoteJob(self._line, job.id, job) for job in self.speak(calls.jobs("jobs", match))]
+        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.jobs("jobs", match))]
 
     def signal(self, job: RemoteJob | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it now or when it comes to that."""
-        self.speak(calls.signal(job.id if isinstance(job, RemoteJob) else id_of(job), name, value))
+        self._speak(calls.signal(job.id if isinstance(job, RemoteJob) else id_of(job), name, value))
+
+    logs = said(platform.logs)
+    workers = said(platform.workers)
+
+    def enqueue_workflow(
+        self,
+        name: str,
+        nodes: Sequence[Mapping[str, Any]],
+        *,
+        output: str | None = None,
+        key: str | None = None,
+        notify: Sequence[Channel] = (),
+    ) -> RemoteWorkflow:
+        """Enqueue a workflow of *nodes*, as `POST /workflows` takes them, with all its jobs, all or none."""
+        made = self._speak(calls.enqueue_workflow(name, nodes, output=output, key=key, notify=notify))
+        return RemoteWorkflow(self._line, made.id, made)
+
+    def get_workflow(self, job_id: UUID | str) -> RemoteWorkflow:
+        """Return the workflow with this id, which must exist."""
+        found = self._speak(calls.workflow(job_id))
+        return RemoteWorkflow(self._line, found.id, found)
+
+    def workflows(self, before: UUID | str | None = None, limit: int = 50) -> list[RemoteWorkflow]:
+        """Return workflows that are part of none, newest first; pass the last one's id as *before* for more."""
+        return [RemoteWorkflow(self._line, one.id, one) for one in self._speak(calls.workflows(before, limit))]
+
+    def follow(self) -> Generator[Change | Skipped, None, None]:
+        """Yield what happens to the team's jobs from now on, until the server ends it."""
+        for event in self._line.follow("events"):
+            yield calls.change_of(event)
 
 
 class AsyncClient(Awaited):
@@ -260,6 +352,16 @@ class AsyncClient(Awaited):
         self.schedules = AsyncRemoteSchedules(self._line)
         self.queues = AsyncRemoteQueues(self._line)
         self.dead = AsyncRemoteDead(self._line)
+        self.tokens = parts.AsyncRemoteTokens(self._line)
+        self.secrets = parts.AsyncRemoteSecrets(self._line)
+        self.alerts = parts.AsyncRemoteAlerts(self._line)
+        self.notifications = parts.AsyncRemoteNotifications(self._line)
+        self.retention = parts.AsyncRemoteRetention(self._line)
+        self.audit = parts.AsyncRemoteAudit(self._line)
+        self.teams = parts.AsyncRemoteTeams(self._line)
+        self.paused_tasks = parts.AsyncRemotePausedTasks(self._line)
+        self.limits = parts.AsyncRemoteLimits(self._line)
+        self.breakers = parts.AsyncRemoteBreakers(self._line)
 
     async def __aenter__(self) -> Self:
         return self
@@ -281,30 +383,70 @@ class AsyncClient(Awaited):
         **wishes: Unpack[Wishes],
     ) -> AsyncRemoteJob:
         """Enqueue a job of the task with this name."""
-        job = await self.speak(calls.enqueue(task, args, kwargs, wishes))
+        job = await self._speak(calls.enqueue(task, args, kwargs, wishes))
         return AsyncRemoteJob(self._line, job.id, job)
 
     async def enqueue_many(
         self, task: str, pairs: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], **wishes: Unpack[Wishes]
     ) -> list[AsyncRemoteJob]:
         """Enqueue a job for each pair of arguments by position and by name, up to 1,000, all or none."""
-        made = await self.speak(calls.enqueue_many(task, pairs, wishes))
+        made = await self._speak(calls.enqueue_many(task, pairs, wishes))
         return [AsyncRemoteJob(self._line, job_id) for job_id in made]
 
     async def job(self, job_id: UUID | str) -> AsyncRemoteJob:
         """Return the job with this id, which must exist."""
-        job = await self.speak(calls.job(job_id))
+        job = await self._speak(calls.job(job_id))
         return AsyncRemoteJob(self._line, job.id, job)
 
     async def jobs(self, **match: Unpack[Match]) -> list[AsyncRemoteJob]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        return [AsyncRemoteJob(self._line, job.id, job) for job in await self.speak(calls.jobs("jobs", match))]
+        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.jobs("jobs", match))]
 
     async def signal(self, job: AsyncRemoteJob | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it now or when it comes to that."""
-        await self.speak(calls.signal(job.id if isinstance(job, AsyncRemoteJob) else id_of(job), name, value))
+        await self._speak(calls.signal(job.id if isinstance(job, AsyncRemoteJob) else id_of(job), name, value))
+
+    logs = awaited(platform.logs)
+    workers = awaited(platform.workers)
+
+    async def enqueue_workflow(
+        self,
+        name: str,
+        nodes: Sequence[Mapping[str, Any]],
+        *,
+        output: str | None = None,
+        key: str | None = None,
+        notify: Sequence[Channel] = (),
+    ) -> AsyncRemoteWorkflow:
+        """Enqueue a workflow of *nodes*, as `POST /workflows` takes them, with all its jobs, all or none."""
+        made = await self._speak(calls.enqueue_workflow(name, nodes, output=output, key=key, notify=notify))
+        return AsyncRemoteWorkflow(self._line, made.id, made)
+
+    async def get_workflow(self, job_id: UUID | str) -> AsyncRemoteWorkflow:
+        """Return the workflow with this id, which must exist."""
+        found = await self._speak(calls.workflow(job_id))
+        return AsyncRemoteWorkflow(self._line, found.id, found)
+
+    async def workflows(self, before: UUID | str | None = None, limit: int = 50) -> list[AsyncRemoteWorkflow]:
+        """Return workflows that are part of none, newest first; pass the last one's id as *before* for more."""
+        return [
+            AsyncRemoteWorkflow(self._line, one.id, one) for one in await self._speak(calls.workflows(before, limit))
+        ]
+
+    async def follow(self) -> AsyncGenerator[Change | Skipped, None]:
+        """Yield what happens to the team's jobs from now on, until the server ends it."""
+        async with aclosing(self._line.follow("events")) as events:
+            async for event in events:
+                yield calls.change_of(event)
 
 
 def _headers(token: str | None, team: str | None) -> dict[str, str]:
+    if token is not None and (not isinstance(token, str) or not _TOKEN.fullmatch(token)):
+        # Not shown, for it may be one but for a line end behind it.
+        raise InvalidValue(
+            "expected a token such as 'ms_…', in ASCII and without spaces, got something else; None for none"
+        )
+    if team is not None:
+        check_team(team)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     return headers if team is None else {**headers, "Mainspring-Team": team}

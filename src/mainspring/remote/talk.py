@@ -6,9 +6,9 @@ A call is a generator: it yields what it asks, gets the document that is answere
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
 import httpx
@@ -16,7 +16,16 @@ import msgspec
 
 from mainspring import errors
 from mainspring.clock import SystemClock
-from mainspring.errors import MainspringError, QuotaExceeded, ServerRefused, ServerUnavailable
+from mainspring.errors import (
+    InvalidPayload,
+    InvalidValue,
+    MainspringError,
+    NotFound,
+    QuotaExceeded,
+    ServerRefused,
+    ServerUnavailable,
+)
+from mainspring.model.text import shortened
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,10 +53,30 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 Talk = Generator[Ask, Any, T]
 
 
+class Event(NamedTuple):
+    """One event of a stream: of which kind it is, and what it tells."""
+
+    kind: str
+    told: Any
+
+
+class Events:
+    """Puts events together from what comes of a stream. Lines end with a newline alone, whatever JSON has in it."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        *whole, self._rest = (self._rest + chunk).split(b"\n\n")
+        lines = [dict(line.split(b": ", 1) for line in one.split(b"\n") if b": " in line) for one in whole]
+        return [Event(one[b"event"].decode(), _decoded(one[b"data"])) for one in lines if b"data" in one]
+
+
 class Line:
     """A connection to a server."""
 
     def __init__(self, url: str, headers: dict[str, str], timeout: float) -> None:
+        check_address(url)
         self._timeout = timeout
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
         self._clock = SystemClock()
@@ -71,11 +100,25 @@ class Line:
             except (httpx.TransportError, _Passing) as error:
                 self._clock.sleep(_pause(error, ask, pauses))
 
+    def follow(self, path: str) -> Generator[Event, None, None]:
+        """Yield the events at *path* until the server ends them."""
+        events = Events()
+        try:
+            with self._http.stream("GET", f"api/v1/{path}") as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise _error(answer)
+                for chunk in answer.iter_bytes():
+                    yield from events.feed(chunk)
+        except httpx.TransportError as error:
+            raise _unavailable(error) from None
+
 
 class AsyncLine:
     """The same, awaited."""
 
     def __init__(self, url: str, headers: dict[str, str], timeout: float) -> None:
+        check_address(url)
         self._timeout = timeout
         self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout)
         self.close = self._http.aclose
@@ -98,6 +141,20 @@ class AsyncLine:
             except (httpx.TransportError, _Passing) as error:
                 await asyncio.sleep(_pause(error, ask, pauses))
 
+    async def follow(self, path: str) -> AsyncGenerator[Event, None]:
+        """Yield the events at *path* until the server ends them."""
+        events = Events()
+        try:
+            async with self._http.stream("GET", f"api/v1/{path}") as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise _error(answer)
+                async for chunk in answer.aiter_bytes():
+                    for event in events.feed(chunk):
+                        yield event
+        except httpx.TransportError as error:
+            raise _unavailable(error) from None
+
 
 class Spoken:
     """Whatever has a line to a server, and perhaps an id there."""
@@ -107,7 +164,7 @@ class Spoken:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    def speak(self, talk: Talk[T]) -> T:
+    def _speak(self, talk: Talk[T]) -> T:
         return self._line.speak(talk)
 
 
@@ -119,7 +176,7 @@ class Awaited:
     def __init__(self, line: AsyncLine) -> None:
         self._line = line
 
-    async def speak(self, talk: Talk[T]) -> T:
+    async def _speak(self, talk: Talk[T]) -> T:
         return await self._line.speak(talk)
 
 
@@ -128,7 +185,7 @@ def said(call: Callable[P, Talk[T]]) -> Callable[Concatenate[Any, P], T]:
 
     @wraps(call)
     def method(self: Spoken, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.speak(call(*args, **kwargs))
+        return self._speak(call(*args, **kwargs))
 
     return method
 
@@ -138,7 +195,7 @@ def awaited(call: Callable[P, Talk[T]]) -> Callable[Concatenate[Any, P], Awaitab
 
     @wraps(call)
     async def method(self: Awaited, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.speak(call(*args, **kwargs))
+        return await self._speak(call(*args, **kwargs))
 
     return method
 
@@ -148,7 +205,7 @@ def said_of_it(call: Callable[Concatenate[UUID, P], Talk[T]]) -> Callable[Concat
 
     @wraps(call)
     def method(self: Spoken, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.speak(call(self.id, *args, **kwargs))
+        return self._speak(call(self.id, *args, **kwargs))
 
     return method
 
@@ -158,7 +215,7 @@ def awaited_of_it(call: Callable[Concatenate[UUID, P], Talk[T]]) -> Callable[Con
 
     @wraps(call)
     async def method(self: Awaited, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.speak(call(self.id, *args, **kwargs))
+        return await self._speak(call(self.id, *args, **kwargs))
 
     return method
 
@@ -172,7 +229,7 @@ class _Passing(Exception):
 
 
 def _request(http: httpx.Client | httpx.AsyncClient, ask: Ask, timeout: float) -> httpx.Request:
-    content = None if ask.body is None else msgspec.json.encode(ask.body)
+    content = None if ask.body is None else _encoded(ask.body)
     headers = {} if content is None else {"Content-Type": "application/json"}
     params = {name: value for name, value in ask.params.items() if value is not None}
     return http.build_request(
@@ -185,9 +242,48 @@ def _request(http: httpx.Client | httpx.AsyncClient, ask: Ask, timeout: float) -
     )
 
 
+def check_address(url: str) -> None:
+    """Refuse what is no address of a server."""
+    such = "expected the address of a server, such as 'https://jobs.example', got:"
+    if not isinstance(url, str) or not url.strip():
+        raise InvalidValue(f"{such} {shortened(url)}")
+    if not url.startswith(("http://", "https://")):
+        hint = "" if "://" in url else f", did you mean {f'http://{url}'!r}?"
+        raise InvalidValue(f"{such} {shortened(url)}{hint}")
+    try:
+        host = httpx.URL(url).host
+    except httpx.InvalidURL as error:
+        raise InvalidValue(f"{such} {shortened(url)} ({error})") from None
+    if not host:
+        raise InvalidValue(f"{such} {shortened(url)}, which names no host")
+
+
+def odd_answer(why: object) -> ServerRefused:
+    """Return the error that an answer is which is none of ours."""
+    return ServerRefused(f"expected an answer of a Mainspring server, got another ({why}); look at the address", 200)
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidPayload(f"expected values that JSON can carry, got one that it can't: {error}") from None
+
+
+def _decoded(content: bytes) -> Any:
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise odd_answer(error) from None
+
+
+def _unavailable(error: httpx.TransportError) -> ServerUnavailable:
+    return ServerUnavailable(str(error) or type(error).__name__)
+
+
 def _told(answer: httpx.Response) -> Any:
     if answer.is_success:
-        return msgspec.json.decode(answer.content) if answer.content else None
+        return _decoded(answer.content) if answer.content else None
     error = _error(answer)
     if answer.status_code in _PASSING:
         told = answer.headers.get("retry-after", "0")
@@ -205,7 +301,7 @@ def _error(answer: httpx.Response) -> MainspringError:
     name = "".join(part.title() for part in str(problem.get("type", "")).rpartition(":")[2].split("-"))
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, MainspringError)):
-        return ServerRefused(detail, answer.status_code)
+        return NotFound(detail) if name.endswith("NotFound") else ServerRefused(detail, answer.status_code)
     error = kind.__new__(kind)
     error.args = (detail,)
     if isinstance(error, QuotaExceeded):
@@ -222,5 +318,5 @@ def _pause(error: httpx.TransportError | _Passing, ask: Ask, pauses: Iterator[fl
         return min(_LONGEST_PAUSE, max(pause, error.after))
     # What could not be sent at all has changed nothing.
     if pause is None or not (ask.repeatable or isinstance(error, httpx.ConnectError)):
-        raise ServerUnavailable(str(error) or type(error).__name__) from None
+        raise _unavailable(error) from None
     return pause

@@ -49,7 +49,7 @@ class AlertRequest(Request):
 
 
 class AlertRuleDocument(Document):
-    """What an alert looks at, with its thresholds; lengths of time are in seconds, as in `above_seconds`."""
+    """What an alert looks at, with its thresholds; lengths of time are as they are set, such as `1h30m`."""
 
     kind: str
     text: str
@@ -63,8 +63,8 @@ class AlertDocument(Document):
     state: AlertState
     since: datetime
     rule: AlertRuleDocument
-    every_seconds: float
-    hold_seconds: float
+    every: str
+    hold: str
     channels: int = Field(description="How many are told. Who they are is not shown.")
     value: float | None
     message: str | None
@@ -103,11 +103,12 @@ def put_alert(caller: Asking, alert_id: NameInPath, wanted: AlertRequest) -> Res
     """Define an alert, or define it anew. 201 says that it is new.
 
     It looks at the jobs of the team; that of an operator everywhere who names no team, at everybody's. One that is
-    known goes on as it stands.
+    known goes on as it stands, and tells whom it told unless `notify` is said, which is never shown.
     """
-    looks_at, told = rule(wanted.rule), channels(wanted.notify or ())
+    known = _known(caller, alert_id)
+    kept = () if known is None else known.definition.notify
+    looks_at, told = rule(wanted.rule), kept if wanted.notify is None else channels(wanted.notify)
     caller.record(alert_id, rule=described(looks_at), channels=len(told))
-    known = _is_known(caller, alert_id)
     every, hold = EVERY if wanted.every is None else wanted.every, wanted.hold or 0
     stored = caller.reach.alerts.add(alert_id, looks_at, every=every, hold=hold, notify=told)
     return answer(_document(stored), 200 if known else 201)
@@ -122,12 +123,11 @@ def remove_alert(caller: Asking, alert_id: NameInPath) -> Response:
     return nothing()
 
 
-def _is_known(caller: Caller, alert_id: str) -> bool:
+def _known(caller: Caller, alert_id: str) -> Alert | None:
     try:
-        caller.reach.alerts.get(alert_id)
+        return caller.reach.alerts.get(alert_id)
     except AlertNotFound:
-        return False
-    return True
+        return None
 
 
 def _document(alert: Alert) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from mainspring.api.routing import Routes, answer
 routes = Routes("health", prefix="")
 
 
-@routes.get("/healthz", PUBLIC, gives=HealthDocument)
+@routes.get("/healthz", PUBLIC, gives=HealthDocument, head=True)
 async def healthz() -> Response:
     """Say that the process is alive."""
     return answer({"status": "ok"})
 
 
-@routes.get("/readyz", PUBLIC, gives=HealthDocument, problems=(503,))
+@routes.get("/readyz", PUBLIC, gives=HealthDocument, problems=(503,), head=True)
 async def readyz(request: Request) -> Response:
     """Say that the database answers, and has the tables that this version needs."""
     await asyncio.to_thread(request.app.state.app.client.check)

@@ -31,9 +31,10 @@ from mainspring.api.requests import JsonRequest
 from mainspring.api.results import result_of
 from mainspring.api.routing import Routes, answer
 from mainspring.documents.jobs import job_document
-from mainspring.errors import JobNotFound
+from mainspring.errors import InvalidValue, JobNotFound, MainspringError
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState, NewJob
+from mainspring.model.text import shortened
 from mainspring.model.token import Role
 from mainspring.task_handle import Parent, Wishes
 
@@ -66,7 +67,8 @@ async def create_job(
     caller: Asking,
     wanted: JobRequest,
     idempotency_key: Annotated[
-        str | None, Header(min_length=1, max_length=512, pattern=NO_NUL, description="In place of the one in the body.")
+        str | None,
+        Header(min_length=1, max_length=512, pattern=NO_NUL, description="As well as in the body, or there alone."),
     ] = None,
 ) -> Response:
     """Create a job.
@@ -74,6 +76,11 @@ async def create_job(
     201 says that it is new; 200 that another one, with its key or idempotency key, stands for it.
     """
     if idempotency_key is not None:
+        if wanted.idempotency_key not in (None, idempotency_key):
+            raise InvalidValue(
+                "expected the same idempotency key in the header and in the body, got "
+                f"{shortened(idempotency_key)} and {shortened(wanted.idempotency_key)}; send one of the two"
+            )
         wanted.idempotency_key = idempotency_key
     created = await request.app.state.creates.ask(Wanted(caller, lambda: _prepared(caller, wanted)))
     return answer(job_document(created.job, caller.keys), 201 if created.new else 200)
@@ -92,7 +99,7 @@ def create_jobs(caller: Asking, wanted: BulkRequest) -> Response:
 
     The answer has the id of the job that stands for each, in their order. The body may have up to 16 MiB.
     """
-    prepared = [_prepared(caller, one) for one in wanted.jobs]
+    prepared = [_prepared_at(number, caller, one) for number, one in enumerate(wanted.jobs)]
     tasks = sorted({one.task for one in prepared})
     caller.record(f"{len(prepared)} jobs", tasks=tasks[:20], first=str(prepared[0].id))
     caller.app.admit_prepared(prepared)
@@ -191,6 +198,15 @@ def _prepared(caller: Caller, wanted: JobRequest) -> NewJob:
         wishes["notify"] = channels(wishes["notify"])
     given: Wishes = wishes  # type: ignore[assignment]
     return caller.app.prepare(wanted.task, wanted.args, wanted.kwargs, **given)
+
+
+def _prepared_at(number: int, caller: Caller, wanted: JobRequest) -> NewJob:
+    """Do the same for one of many, and say which if it is wrong."""
+    try:
+        return _prepared(caller, wanted)
+    except MainspringError as error:
+        error.args = (f"jobs.{number}: {error}",)
+        raise
 
 
 def _parents(caller: Caller, after: list[UUID | ParentRequest]) -> list[Parent]:

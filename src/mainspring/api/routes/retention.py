@@ -46,7 +46,7 @@ class RetentionDocument(Document):
     team: str | None = Field(description="Whose jobs it covers; null for everybody's.")
     queue: str | None
     state: Ending | None
-    age_seconds: float | None = Field(description="Null: as long as jobs that no rule covers.")
+    age: str | None = Field(description="Null: as long as jobs that no rule covers.")
     count: int | None
 
 

@@ -31,6 +31,7 @@ from mainspring.api.policy import needs
 from mainspring.api.routing import Routes, answer, nothing
 from mainspring.documents.schedules import preview_document, schedule_document, tick_document
 from mainspring.errors import ScheduleNotFound
+from mainspring.model.channel import decode_channels
 from mainspring.model.preview import preview
 from mainspring.model.schedule import Schedule
 from mainspring.model.token import Role
@@ -102,17 +103,20 @@ def get_schedule(caller: Asking, schedule_id: NameInPath) -> Response:
 def put_schedule(caller: Asking, schedule_id: NameInPath, wanted: ScheduleRequest) -> Response:
     """Define a schedule, or define it anew.
 
-    One that is known goes on where it stands, unless its times are other ones. 201 says that it is new.
+    One that is known goes on where it stands, unless its times are other ones, and tells whom it told unless `notify`
+    is said: that is never shown, so who has only read it could not say it. 201 says that it is new.
     """
+    known = _known(caller, schedule_id)
     said = {name: getattr(wanted, name) for name in wanted.model_fields_set if name not in _NO_OPTIONS}
     options: Any = {name: value for name, value in said.items() if value is not None}
     if "notify" in options:
         options["notify"] = channels(options["notify"])
+    elif known is not None and known.definition.notify is not None:
+        options["notify"] = decode_channels(known.definition.notify)
     given: ScheduleOptions = options
     trigger = _trigger(wanted.trigger)
     caller.app.schedules.new(schedule_id, wanted.task, trigger, **given)  # which refuses what is wrong with it
     caller.record(schedule_id, task=wanted.task, trigger=str(trigger))
-    known = _is_known(caller, schedule_id)
     caller.admit(schedules=0 if known else 1)
     stored = caller.app.schedules.add(schedule_id, wanted.task, trigger, **given)
     return answer(_document(caller, stored), 200 if known else 201)
@@ -191,12 +195,11 @@ def _trigger(wanted: CronRequest | EveryRequest | AfterRequest | AtRequest) -> T
             return at(wanted.when)
 
 
-def _is_known(caller: Caller, schedule_id: str) -> bool:
+def _known(caller: Caller, schedule_id: str) -> Schedule | None:
     try:
-        caller.app.schedules.get(schedule_id)
+        return caller.app.schedules.get(schedule_id)
     except ScheduleNotFound:
-        return False
-    return True
+        return None
 
 
 def _document(caller: Caller, schedule: Schedule) -> dict[str, object]:

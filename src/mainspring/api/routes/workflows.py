@@ -20,11 +20,11 @@ from mainspring.api.documents import (
 from mainspring.api.graphs import built
 from mainspring.api.pages import Limit, page
 from mainspring.api.policy import needs
+from mainspring.api.problems import Problem
 from mainspring.api.results import result_of
 from mainspring.api.routing import Routes, answer
 from mainspring.documents.jobs import job_document
 from mainspring.documents.workflows import workflow_document
-from mainspring.errors import JobNotFound
 from mainspring.model.job import JobState
 from mainspring.model.token import Role
 from mainspring.workflow_handle import WorkflowHandle
@@ -50,8 +50,15 @@ def create_workflow(caller: Asking, wanted: WorkflowRequest) -> Response:
     caller.record(workflow.id, name=wanted.name, jobs=len(wanted.nodes), key=wanted.key)
     items = [len(node.map) if isinstance(node.map, list) else 0 for node in wanted.nodes]
     caller.app.admit_prepared([workflow.request], 1 + len(wanted.nodes) + sum(items))
-    stored = workflow.enqueue()
-    return answer(_whole(caller, _found(caller, stored.id)), 201 if stored.id == workflow.id else 200)
+    stored = caller.app.job(workflow.enqueue().id)
+    if not isinstance(stored, WorkflowHandle):
+        raise Problem(
+            409,
+            "key-taken",
+            f"expected a key that no unfinished job has, got {wanted.key!r}, which job {stored.id} has; let that end "
+            "first, or give the workflow another key",
+        )
+    return answer(_whole(caller, stored), 201 if stored.id == workflow.id else 200)
 
 
 @routes.get("/workflows", needs(Role.VIEWER), gives=WorkflowPage)
@@ -114,10 +121,10 @@ def replay_workflow(caller: Asking, job_id: UUID, why: ReasonRequest | None = No
 
 
 def _found(caller: Caller, job_id: UUID) -> WorkflowHandle[Any]:
-    """Return the workflow with this id; a job that is none is not there."""
+    """Return the workflow with this id; a job that is none is not there, but to be found among the jobs."""
     found = caller.app.job(job_id)
     if not isinstance(found, WorkflowHandle):
-        raise JobNotFound(job_id)
+        raise Problem(404, "workflow-not-found", f"job {job_id} is no workflow; look for it under /api/v1/jobs")
     return found
 
 
