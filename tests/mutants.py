@@ -3537,6 +3537,13 @@ MUTANTS = [
         f"{SECRETS}::test_no_trace_of_a_secret_is_left_anywhere_but_in_its_handler[sqlite",
     ),
     Mutant(
+        "what is added to a log line tells secrets",
+        "worker/context.py",
+        "extra = {name: redact(str(value)) for",
+        "extra = {name: value for",
+        "tests/worker/test_context.py::test_what_a_caller_adds_to_a_line_tells_no_secret",
+    ),
+    Mutant(
         "progress notes tell secrets",
         "worker/context.py",
         "cut(self._secrecy.redact(str(note)), _LONGEST_NOTE)",
