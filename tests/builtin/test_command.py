@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -161,6 +162,8 @@ def test_its_launcher_has_nothing_of_it_either(
         "PYTHONWARNINGS",
         "BROWSER",
         "GIT_PAGER",
+        "OPENSSL_CONF",
+        "DOTNET_STARTUP_HOOKS",
     ],
 )
 def test_a_job_cant_have_the_loader_or_a_shell_run_other_code(app: Mainspring, node: Node, name: str) -> None:
@@ -271,6 +274,26 @@ def test_what_is_allowed_and_can_not_be_run_says_why(app: Mainspring, jobs: Path
         assert "no file that can be executed" in failure(app.command.enqueue([str(jobs / "plain")]))[1]
         assert "could not be started" in failure(app.command.enqueue([str(jobs / "strange")]))[1]
         assert "could not be started" in failure(app.command.enqueue(["sh"], cwd="/nowhere"))[1]
+
+
+def test_what_passes_is_tried_again(app: Mainspring, node: Node, jobs: Path) -> None:
+    shutil.copy("/bin/true", jobs / "busy")
+    with (jobs / "busy").open("ab"):  # a program that is being written can't be run
+        job = app.command.enqueue([str(jobs / "busy")])
+        until(lambda: job.state is JobState.RETRYING)
+    found = job.refresh().failure
+    assert found is not None
+    assert "could not be started: Text file busy" in found.message
+
+
+def test_a_program_in_a_folder_is_run_by_its_own_name_whatever_leads_there(
+    app: Mainspring, node: Node, jobs: Path, place: Path
+) -> None:
+    shutil.copy("/bin/sh", jobs / "shell")
+    (place / "other-name").symlink_to(jobs / "shell")
+    for called in (place / "other-name", jobs / ".." / "jobs" / "shell"):
+        result = app.command.enqueue([str(called), "-c", "tr '\\0' '\\n' < /proc/$$/cmdline"]).result(timeout=LONG)
+        assert result["output"].splitlines()[0] == str(jobs / "shell")
 
 
 @pytest.mark.parametrize("allowed", [["/nowhere/at/all"], ["relative/folder"], [""], [".."], "sh", [5]])
@@ -524,6 +547,54 @@ def test_one_whose_launcher_is_killed_counts_as_lost(app: Mainspring, node: Node
     )
     job.result(timeout=LONG)
     assert outcomes(job) == ["lost", "succeeded"]
+
+
+def test_nothing_is_left_of_one_whose_launcher_is_killed(app: Mainspring, node: Node, place: Path) -> None:
+    script = """
+        pwd >> $0/folders; sleep 1000 & echo $! >> $0/children
+        [ -e $0/once ] && exit; touch $0/once; kill -9 $PPID; sleep 1000
+    """
+    job = app.command.enqueue(["sh", "-c", script, str(place)])
+    job.result(timeout=LONG)
+    assert outcomes(job) == ["lost", "succeeded"]
+    assert [is_dead(int(pid)) for pid in read(place / "children").split()] == [True, True]
+    assert running_with(place) == []
+    assert [Path(folder).exists() for folder in read(place / "folders").splitlines()] == [False, False]
+
+
+@pytest.mark.parametrize("name", ["outcome_of", "Output"])
+def test_one_of_which_nobody_can_say_what_it_came_to_fails_and_is_not_held_for_ever(
+    app: Mainspring, node: Node, place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(executor, name, fail)
+    job = app.command.enqueue(["sh", "-c", "true"])
+    assert failure(job) == ("RuntimeError", "a bug")
+    monkeypatch.undo()
+    app.command.enqueue(["sh", "-c", "true"]).result(timeout=LONG)
+
+
+def test_one_that_can_not_be_attended_is_killed_and_fails(
+    app: Mainspring, node: Node, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(executor.CommandExecutor, "_connect", fail)
+    job = app.command.enqueue(["sh", "-c", "sleep 1000; true", str(place)])
+    assert failure(job) == ("RuntimeError", "a bug")
+    until(lambda: running_with(place) == [])
+
+
+def test_one_that_the_system_keeps_is_given_up(app: Mainspring, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mainspring.worker.executors.command.DYING", 0.05)
+    monkeypatch.setattr("mainspring.worker.executors.command.Command.collect", lambda command: False)
+    job = app.command.enqueue(["sh", "-c", "sleep 1000"])
+    until(lambda: job.state is JobState.RUNNING)
+    job.cancel()
+    assert ended(job) is JobState.CANCELLED
 
 
 # --- how it is paused --------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,7 +66,7 @@ def place(tmp_path: Path) -> Path:
 
 def order(*argv: str, cwd: str | None = "/") -> dict[str, Any]:
     made = command.Order(path=argv[0], argv=list(argv), env={}, cwd=cwd, stdin=None, ok=[0], limits={})
-    return made.words()
+    return {**made.words(), "folder": os.path.join(tempfile.gettempdir(), f"mainspring-{os.urandom(8).hex()}")}
 
 
 def test_it_obeys_what_came_together_with_the_order(line: Line) -> None:
@@ -96,3 +98,21 @@ def test_everything_is_dead_when_an_order_makes_no_sense(line: Line, jobs: Path,
     line.socket.sendall(b"nonsense\n")
     assert line.launcher.wait(60) != 0
     assert [is_dead(pid) for pid in pids] == [True] * 3
+
+
+def test_it_says_for_what_it_could_not_start_the_command(line: Line, place: Path) -> None:
+    line.say({**order("/bin/true", cwd=None), "folder": str(place / "no" / "such")})
+    assert line.words() == [{"said": "refused", "why": "No such file or directory", "errno": 2}]
+
+
+def test_all_of_a_session_is_killed_and_nobody_else(place: Path) -> None:
+    other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    script = f"sleep 1000 & echo $! > {place}/.child; mv {place}/.child {place}/child; sleep 1000"
+    leader = subprocess.Popen(["sh", "-c", script], start_new_session=True)
+    child = int(read(place / "child"))
+    command.kill_session(leader.pid)
+    assert leader.wait(60) == -signal.SIGKILL
+    assert is_dead(child)
+    assert other.poll() is None
+    other.kill()
+    other.wait()

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from mainspring import Mainspring, Retry
+from mainspring.keys import new_key
 from mainspring.service import person
 from mainspring.testing import drain
 from tests.cli.databases import migrated
-from tests.cli.program import in_process, mainspring
+from tests.cli.program import assert_refused, in_process, mainspring
 from tests.support.databases import execute, table
 
 
@@ -79,6 +80,8 @@ def test_every_command_that_changes_something_is_on_record(url: str, made: dict[
         (("breakers", "reset", "smtp"), "breaker.reset", "smtp", None),
         (("teams", "set", "acme", "--rate", "1/s"), "team.set", "acme", "acme"),
         (("teams", "remove", "acme"), "team.remove", "acme", "acme"),
+        (("retention", "set", "--queue", "mail", "--age", "1d"), "retention.set", "queue mail", None),
+        (("retention", "remove", "--queue", "mail"), "retention.remove", "queue mail", None),
         (("tokens", "create", "ci", "--grant", "acme=viewer"), "token.create", "ci", None),
     ]
     for command, *_ in asked:
@@ -117,10 +120,31 @@ def test_what_is_not_found_refused_or_not_confirmed_is_not_on_record(url: str, m
         ("tasks", "pause", "no such name"),
         ("breakers", "trip", ""),
         ("teams", "set", "No Team"),
+        ("secrets", "remove", "none"),
+        ("retention", "remove", "--queue", "none"),
+        ("alerts", "remove", "none"),
+        ("notifications", "remove", "none"),
     ):
         assert in_process(*command, "--url", url).returncode != 0
 
     assert entries(url) == []
+
+
+def test_that_a_secret_is_removed_is_on_record(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAINSPRING_KEYS", new_key())
+    app = Mainspring(migrated(url), team="acme")
+    app.secrets.set("pw", "hunter2-topsecret")
+    app.close()
+
+    assert in_process("secrets", "remove", "pw", "--url", url).returncode == 1
+    assert in_process("secrets", "remove", "pw", "--team", "acme", "--url", url).returncode == 0
+
+    assert [(one["action"], one["target"]) for one in entries(url)] == [("secret.remove", "pw")]
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "9" * 23, "9" * 5_000])
+def test_a_page_before_no_entry_is_refused(url: str, number: str) -> None:
+    assert_refused(in_process("audit", "list", "--before", number, "--url", migrated(url)), "--before")
 
 
 def test_a_log_that_was_changed_is_found_and_the_exit_code_says_so(url: str) -> None:

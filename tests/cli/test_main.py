@@ -87,6 +87,24 @@ def test_the_help_of_a_command_names_its_options_and_fits_80_columns(command: li
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("group", ["alerts", "audit", "notifications", "retention", "secrets", "teams", "tokens"])
+def test_a_group_without_a_command_lists_what_there_is(group: str, sqlite_url: str) -> None:
+    url = migrated(sqlite_url)
+    for more in ((), ("--json",)):
+        bare = in_process(group, "--url", url, *more)
+        listed = in_process(group, "list", "--url", url, *more)
+        assert (bare.returncode, bare.stdout) == (0, listed.stdout)
+    assert_refused(in_process(group, "--json", "list", "--url", url), "write the options after the command")
+
+
+@pytest.mark.parametrize(
+    "command", [["up", "--app", "tasks:app"], ["worker", "--app", "tasks:app"], ["server"], ["scheduler"]]
+)
+def test_a_form_of_logging_that_is_none_is_refused(command: list[str]) -> None:
+    done = in_process(*command, "--log-format", "xml")
+    assert_refused(done, "expected --log-format to be one of text, json, got: 'xml'")
+
+
 @pytest.mark.parametrize(
     ("line", "completed"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -26,6 +27,12 @@ def test_the_server_serves_until_it_is_told_to_stop(folder: Path) -> None:
         assert server.end() == 0
 
     assert [job.task for job in jobs_at(f"sqlite:///{folder}/mainspring.db")] == ["any.task"]
+
+
+def test_it_logs_for_programs_too(folder: Path) -> None:
+    with running("server", "--port", "0", "--log-format", "json", folder=folder) as server:
+        (line,) = server.wait_for('"message": "database ')
+        assert json.loads(line)["level"] == "info"
 
 
 def test_with_an_app_arguments_are_checked(folder: Path) -> None:

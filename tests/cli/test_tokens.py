@@ -96,6 +96,7 @@ def test_teams_are_told_what_they_may_have(url: str) -> None:
     [
         (("set", "Acme"), "expected the name of a team"),
         (("set", "acme", "--max-pending", "many"), "expected --max-pending to be a whole number"),
+        (("set", "acme", "--max-schedules", "9" * 5_000), "expected --max-schedules to be a whole number from 0 to"),
         (("set", "acme", "--rate", "fast"), "expected --rate"),
         (("set", "acme", "--burst", "5"), "expected burst only with a rate"),
     ],

@@ -16,7 +16,8 @@ from mainspring.errors import CancelRequested, InvalidValue, StoreError
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.outcome import Succeeded
 from mainspring.store import Store
-from mainspring.worker.context import Context
+from mainspring.worker.context import Context, JobLog
+from mainspring.worker.secrecy import Secrecy
 from tests.worker.hosts import held_job
 
 T = TypeVar("T")
@@ -122,6 +123,20 @@ def test_an_endless_traceback_is_cut(ctx: Context, attempt: ListAttempt) -> None
     ctx.log.error("it broke", exc_info=ValueError("x" * 1_000_000))
 
     assert len(attempt.lines[0].message) < 11_000
+
+
+def test_what_a_caller_adds_to_a_line_reaches_the_log(ctx: Context, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        ctx.log.info("copied", extra={"bytes_copied": 5})
+    assert [vars(record)["bytes_copied"] for record in caplog.records] == [5]
+
+
+def test_what_a_caller_adds_to_a_line_tells_no_secret(attempt: ListAttempt, caplog: pytest.LogCaptureFixture) -> None:
+    secrecy = Secrecy(values=["hunter2-topsecret"])
+    log = JobLog(held_job(print).job, attempt, secrecy)
+    with caplog.at_level(logging.INFO):
+        log.info("copied", extra={"token": "it is hunter2-topsecret"})
+    assert [vars(record)["token"] for record in caplog.records] == ["it is ***"]
 
 
 def test_the_traceback_goes_to_the_log_once(ctx: Context, caplog: pytest.LogCaptureFixture) -> None:

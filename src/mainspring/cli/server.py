@@ -8,9 +8,9 @@ from contextlib import closing
 
 from mainspring.cli.apps import app_or_sender
 from mainspring.cli.log import log_to_stderr
-from mainspring.cli.options import DEFAULT_HOST, DEFAULT_PORT, AppName, AppUrl, Host, LogLevel, Port
+from mainspring.cli.options import DEFAULT_HOST, DEFAULT_PORT, AppName, AppUrl, Host, LogFormat, LogLevel, Port
 from mainspring.cli.output import without_passwords
-from mainspring.cli.values import level
+from mainspring.cli.values import level, log_format
 from mainspring.errors import MainspringError
 from mainspring.signals import on_stop_signal
 
@@ -23,13 +23,14 @@ def server(
     port: Port = DEFAULT_PORT,
     url: AppUrl = None,
     log_level: LogLevel = "info",
+    form: LogFormat = "text",
 ) -> None:
     """Serve the HTTP API.
 
     With an app the arguments of jobs are checked against its tasks. Without one any task may be named, and whether it
     is known shows when a worker takes the job.
     """
-    log_to_stderr(level(log_level))
+    log_to_stderr(level(log_level), log_format(form))
     try:
         from mainspring.server import Server
     except ModuleNotFoundError as error:

@@ -83,7 +83,7 @@ def job_state(text: str) -> JobState:
 
 def priority(text: str) -> int:
     """Return the priority that *text* says, by number or by name."""
-    number = _whole_number(text)
+    number = whole_number(text)
     return priority_of(text if number is None else number, "--priority")
 
 
@@ -97,7 +97,7 @@ def weights(texts: Iterable[str]) -> dict[str, int]:
         check_name(name, "queue")
         if name in found:
             raise InvalidValue(f"queue {name!r} is named twice; name it once, with its weight")
-        weight = _whole_number(after) if separator else 1
+        weight = whole_number(after) if separator else 1
         if not weight:
             raise InvalidValue(
                 f"expected the weight of queue {name!r} to be a whole number from 1 to 999,999,999, "
@@ -155,7 +155,7 @@ def value(text: str) -> Any:
         ) from None
 
 
-def _whole_number(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
     """Return the number that *text* is, if it is one of up to nine digits: Python refuses to read endless ones."""
     return int(text) if text.isdecimal() and len(text) <= 9 else None
 

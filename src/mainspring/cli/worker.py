@@ -288,7 +288,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
         commands=allow_command or [],
         url=url,
         log_level=log_level,
-        log_format=form,
+        log_format=log_format(form),
         capture_logs=capture_logs,
         metrics_ports=range(0),
         metrics_host="127.0.0.1",

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
@@ -302,6 +302,10 @@ class JobLog(logging.LoggerAdapter[logging.Logger]):
         self.keep(level, text + _raised(kwargs.get("exc_info")))
         super().log(level, "%s", text, **kwargs)
 
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """Leave the caller's `extra` as it is, which an adapter would replace by its own."""
+        return msg, kwargs
+
     def _redacted(self, text: str, kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return what is said without the values of secrets; what Python's logging would add to it is in the text."""
         redact = self._secrecy.redact
@@ -318,9 +322,9 @@ class JobLog(logging.LoggerAdapter[logging.Logger]):
 
     def keep(self, level: int, text: str, logger: str | None = None) -> bool:
         """Keep a line with the job, and tell nobody else; return False when there is no room for another."""
-        text = cut(self._secrecy.redact(text), _LONGEST_LINE)
         if self._room <= 0:
             return False
+        text = cut(self._secrecy.redact(text), _LONGEST_LINE)
         number = next(self._numbers)
         self._room -= len(text)
         if number >= _MOST_LINES or self._room <= 0:

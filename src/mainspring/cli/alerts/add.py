@@ -15,7 +15,7 @@ from mainspring.cli.alerts.options import AlertId, Team
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import say, say_json
-from mainspring.cli.values import length, share, value
+from mainspring.cli.values import length, share, value, whole_number
 from mainspring.documents.alerts import alert_document
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.alert import EVERY, RULES, Rule, described
@@ -100,13 +100,17 @@ def _rule(name: str, given: Mapping[str, str]) -> Rule:
     fields = {field.name: field for field in msgspec.structs.fields(RULES[name])}
     for option in given:
         if option not in fields:
-            takes = " and ".join(f"--{known.replace('_', '-')}" for known in fields)
-            raise InvalidValue(f"expected {takes} with the rule {name}, got: --{option.replace('_', '-')}")
+            takes = " and ".join(map(_option, fields))
+            raise InvalidValue(f"expected {takes} with the rule {name}, got: {_option(option)}")
     missing = [one.name for one in fields.values() if one.required and one.name not in given]
     if missing:
-        raise InvalidValue(f"expected --{missing[0]} with the rule {name}, got none")
-    read = {one: _read(fields[one].type, text, f"--{one.replace('_', '-')}") for one, text in given.items()}
+        raise InvalidValue(f"expected {_option(missing[0])} with the rule {name}, got none")
+    read = {one: _read(fields[one].type, text, _option(one)) for one, text in given.items()}
     return RULES[name](**read)
+
+
+def _option(field: str) -> str:
+    return f"--{field.replace('_', '-')}"
 
 
 def _read(kind: Any, text: str, option: str) -> Any:
@@ -115,7 +119,8 @@ def _read(kind: Any, text: str, option: str) -> Any:
     if kind is float:
         return share(text, option)
     if kind is int:
-        if not text.isdecimal() or len(text) > 9:
-            raise InvalidValue(f"expected {option} to be a whole number, got: {shortened(text)}")
-        return int(text)
+        number = whole_number(text)
+        if number is None:
+            raise InvalidValue(f"expected {option} to be a whole number up to 999,999,999, got: {shortened(text)}")
+        return number
     return text

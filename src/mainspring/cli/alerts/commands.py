@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from mainspring.app import DEFAULT_URL
 from mainspring.cli.alerts.add import add
 from mainspring.cli.alerts.control import remove
 from mainspring.cli.alerts.list import list_alerts
+from mainspring.cli.alerts.options import Team
 from mainspring.cli.alerts.show import show_alert
-from mainspring.cli.group import MISTAKE, Group
-from mainspring.cli.output import say
+from mainspring.cli.group import Group
+from mainspring.cli.options import AsJson, Url
+from mainspring.cli.pauses import check_options_follow
 
 alerts = typer.Typer(cls=Group)
 alerts.command("list")(list_alerts)
@@ -19,8 +22,9 @@ alerts.command()(remove)
 
 
 @alerts.callback(invoke_without_command=True)
-def _alerts(context: typer.Context) -> None:
-    """Say what people should be told of, and see what is wrong now."""
+def _alerts(context: typer.Context, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List the alerts, those that fire first. Or say what people should be told of."""
     if context.invoked_subcommand is None:
-        say(context.get_help())
-        raise typer.Exit(MISTAKE)
+        list_alerts(team, url, as_json)
+    else:
+        check_options_follow(context)

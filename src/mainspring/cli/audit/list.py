@@ -19,7 +19,10 @@ from mainspring.model.audit import Record
 TeamName = Annotated[str | None, typer.Option("--team", metavar="TEAM", help="Only what was asked for of this team's.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many entries to list.")]
 Before = Annotated[
-    int | None, typer.Option("--before", metavar="NUMBER", help="Only entries before this one, for the next page.")
+    int | None,
+    typer.Option(
+        "--before", min=1, max=2**63 - 1, metavar="NUMBER", help="Only entries before this one, for the next page."
+    ),
 ]
 
 

@@ -70,7 +70,8 @@ def remove_rule(
     """Take a rule back. Its jobs go by the next that fits, or by what workers are told with --retention."""
     covers = Covers(team, queue, _state(state))
     with app_at(url) as app:
-        note(app.audit.record, "retention.remove", [str(covers)])
+        if any(rule.covers == covers for rule in app.retention.list()):
+            note(app.audit.record, "retention.remove", [str(covers)])
         removed = app.retention.remove(team=team, queue=queue, state=covers.state)
     if as_json:
         say_json({**covers_document(covers), "removed": removed})

@@ -14,6 +14,7 @@ from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.secrets.options import Team
 from mainspring.model.redact import SHORTEST
+from mainspring.model.team import DEFAULT_TEAM
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name by which jobs call it, as in secret://NAME.")]
 
@@ -35,8 +36,9 @@ def set_secret(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: A
 def remove(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Forget a secret. Jobs that name it fail until it is set again."""
     with app_at(url, team=team) as app:
-        note(app.audit.record, "secret.remove", [name])
-        app.secrets.remove(name)
+        if any((one.team, one.name) == (team or DEFAULT_TEAM, name) for one in app.secrets.list()):
+            note(app.audit.record, "secret.remove", [name])
+        app.secrets.remove(name)  # which says so if there is no such secret
     if as_json:
         say_json({"removed": name})
     else:

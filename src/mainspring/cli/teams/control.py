@@ -12,6 +12,7 @@ from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.teams.list import told
+from mainspring.cli.values import whole_number
 from mainspring.documents.teams import team_document
 from mainspring.errors import InvalidValue
 from mainspring.model.rate import rate as read_rate
@@ -77,6 +78,9 @@ def remove(name: TeamName, url: Url = DEFAULT_URL, as_json: AsJson = False) -> N
 def _number(text: str | None, option: str) -> int | None:
     if text is None or text == "off":
         return None
-    if not text.isascii() or not text.isdigit():
-        raise InvalidValue(f"expected {option} to be a whole number from 0 on, or off, got: {shortened(text)}")
-    return int(text)
+    number = whole_number(text)
+    if number is None:
+        raise InvalidValue(
+            f"expected {option} to be a whole number from 0 to 999,999,999, or off, got: {shortened(text)}"
+        )
+    return number

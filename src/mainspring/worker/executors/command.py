@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from mainspring.worker.held import Held
 _LAUNCHER = str(Path(__file__).with_name("launch.py"))
 _CHUNK = 65_536
 _MOST_LEFT = 32
+_MOST_PASSES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,6 @@ class Order:
             "cwd": self.cwd,
             "stdin": self.stdin,
             "limits": self.limits,
-            "tmp": tempfile.gettempdir(),
         }
 
 
@@ -57,6 +59,7 @@ class Fate:
 
     code: int | None = None
     refused: str | None = None
+    errno: int = 0  # of what it was refused for
     used: dict[str, Any] = field(default_factory=dict)
 
 
@@ -69,6 +72,8 @@ class Command:
         self._heard = b""
         self._left = order.timeout
         self._began = self._ended = clock.steady()
+        self._session: int | None = None
+        self._folder = os.path.join(tempfile.gettempdir(), f"mainspring-{os.urandom(8).hex()}")
         self.held = held
         self.order = order
         self.output = output
@@ -83,7 +88,7 @@ class Command:
         self.kill_at = self._began + STARTING
         with being_born:
             self._start()
-        self._send(order.words())
+        self._send({**order.words(), "folder": self._folder})
 
     @property
     def seconds(self) -> float:
@@ -159,11 +164,20 @@ class Command:
             self.line.shutdown(socket.SHUT_WR)
 
     def kill(self) -> None:
-        """Kill its launcher, which did not do its work; the system kills the command then."""
+        """Kill its launcher, which did not do its work; the system kills the command then, and we what is left."""
         self.killed = True
         self.kill_at = self._clock.steady() + DYING
         if self._popen.returncode is None:
             self._popen.kill()
+
+    def dispose(self) -> None:
+        """Have it killed at once, and wait until it is, whatever it has to say."""
+        self.hang_up()
+        try:
+            self._popen.wait(DYING)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self.let_go()
 
     def collect(self) -> bool:
         """Return whether its launcher is gone, and leave nothing of it behind if so."""
@@ -174,6 +188,8 @@ class Command:
 
     def let_go(self) -> None:
         """Listen to what was said to the last, and close our ends of the line and of the streams."""
+        if self.fate.code is None and self.fate.refused is None:
+            self._clear_up()
         for number in self._streams:
             for _ in range(_MOST_LEFT):  # more than a pipe holds; whoever else has it might write for ever
                 if number not in self.listening or not self.listen(number):
@@ -182,15 +198,24 @@ class Command:
         self.line.close()
         self.output.close()
 
+    def _clear_up(self) -> None:
+        """Do what its launcher did not live to do, as far as anybody else can.
+
+        What has left the session of the command, and lost its parent, is nobody's child that we know of.
+        """
+        if self._session is not None:
+            kill_session(self._session)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
     def _take(self, words: dict[str, Any]) -> None:
         match words.pop("said"):
             case "started":
-                self.begun, self._began = True, self._clock.steady()
+                self.begun, self._began, self._session = True, self._clock.steady(), words["pid"]
                 self.kill_at = math.inf if self.stop is None else self.kill_at
                 if self.stop is None and not self.frozen:
                     self.expire_at = self._began + self._left
             case "refused":
-                self.fate.refused = words["why"]
+                self.fate.refused, self.fate.errno = words["why"], words["errno"]
             case "ended":
                 self.fate.code, self.fate.used = words.pop("code"), words
 
@@ -214,6 +239,26 @@ class Command:
             self._popen = _launch(line.fileno(), *mouths)
             ours.pop_all()
         self.line.setblocking(False)
+
+
+def kill_session(session: int) -> None:
+    """Kill all processes of a *session*, until there is none: one may fork while we look at another."""
+    for _ in range(_MOST_PASSES):
+        members = [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _lives_in(pid, session)]
+        if not members:
+            return
+        for pid in members:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _lives_in(pid: int, session: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    state, _, _, found, *_ = stat.rpartition(b")")[2].split()  # its name, which comes before, may hold anything
+    return int(found) == session and state not in (b"Z", b"X")
 
 
 def _launch(*numbers: int) -> subprocess.Popen[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import logging
 import math
@@ -24,7 +25,7 @@ from mainspring.model.job import Job
 from mainspring.model.outcome import Failed, Lost, Outcome, Succeeded
 from mainspring.model.payload import encode_result
 from mainspring.model.text import shortened
-from mainspring.worker.execute import check_in_time, detailed, ending
+from mainspring.worker.execute import check_in_time, detailed, ending, untold
 from mainspring.worker.executors.command import Command, Order
 from mainspring.worker.executors.executor import Host, take_all
 from mainspring.worker.executors.output import Output
@@ -41,17 +42,21 @@ _LEAVING = 2.0
 _COLLECTING = 0.01
 _PAUSE = 1.0
 
+_PASSING = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.ETXTBSY)
+"""What keeps a program from being started, and may be over the next time."""
+
 _OURS = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "TZ", "USER")
 """What a command gets of the worker's environment: nothing in it can be a secret."""
 
 _NOT_FOR_JOBS = re.compile(
     r"PATH|IFS|ENV|SHELLOPTS|BASH.*|PS[0-4]|PROMPT_COMMAND|CDPATH|FPATH|ZDOTDIR|LD_.*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|"
-    r"PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*|JAVA_.*|_JAVA_.*|JDK_.*|CLASSPATH|LUA_.*|PHP.*|R_.*|"
+    r"OPENSSL_.*|DOTNET_STARTUP_HOOKS|COR_.*|CORECLR_.*|PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*|JAVA_.*|_JAVA_.*|JDK_.*|CLASSPATH|LUA_.*|PHP.*|R_.*|"
     r"GIT_.*|SSH_.*|RSYNC_.*|TAR_.*|MAKE.*|LESS.*|(.*_)?(PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|SHELL)|MAINSPRING_.*"
 )
 """What makes the loader, a shell or an interpreter run other code than the program that was allowed.
 
-It can't name all that programs go by: one that is allowed must be one that may be given any environment.
+It can't name all that programs go by: one that is allowed must be one that may be given any environment. Where
+it looks for its settings (HOME, XDG_CONFIG_HOME, KUBECONFIG, AWS_CONFIG_FILE) is for jobs to say, as its arguments are.
 """
 
 log = logging.getLogger("mainspring.worker")
@@ -159,9 +164,16 @@ class CommandExecutor:
         except BaseException as error:  # noqa: BLE001 - whatever is wrong with a job is its outcome
             self._end(held, _not_begun(held, error))
             return
-        context = self._host.context(held)
         try:
-            command = Command(held, order, Output(context.log.keep, held.secrecy.redact), self._clock)
+            self._launch(held, order)
+        except BaseException as error:  # noqa: BLE001 - a job that nobody reports would stay ours for ever
+            self._forget(held)
+            self._end(held, untold(held.task, error, held.secrecy))
+
+    def _launch(self, held: Held, order: Order) -> None:
+        output = Output(self._host.context(held).log.keep, held.secrecy.redact)
+        try:
+            command = Command(held, order, output, self._clock)
         except OSError as error:
             self._start_after = self._clock.steady() + _PAUSE
             self._queue.appendleft(held)
@@ -173,6 +185,13 @@ class CommandExecutor:
         held.interrupt = lambda stop: self._switchboard.tell(lambda: self._interrupt(command, stop))
         if held.stop is not None:  # it came when there was nobody yet to tell
             self._interrupt(command, held.stop)
+
+    def _forget(self, held: Held) -> None:
+        """Have the command of *held* killed, if it has one, and wait for that."""
+        for command in [one for one in self._commands if one.held is held]:
+            self._commands.remove(command)
+            self._disconnect(command)
+            command.dispose()
 
     def _connect(self, command: Command) -> None:
         self._switchboard.connect(command.line, lambda: self._hear(command), command.speak)
@@ -214,7 +233,8 @@ class CommandExecutor:
             command.kill()
             return
         log.error("the system keeps a command of job %s that was killed; going on without it", command.held.job.id)
-        self._disconnect(command)
+        if not command.over:
+            self._disconnect(command)
         self._commands.remove(command)
         command.let_go()
         self._finish(command)
@@ -234,8 +254,13 @@ class CommandExecutor:
 
     def _finish(self, command: Command) -> None:
         self._thaw(command)
-        command.held.took = command.seconds
-        self._end(command.held, outcome_of(command))
+        held = command.held
+        held.took = command.seconds
+        try:
+            outcome = outcome_of(command)
+        except BaseException as error:  # noqa: BLE001 - a job that nobody reports would stay ours for ever
+            outcome = untold(held.task, error, held.secrecy)
+        self._end(held, outcome)
 
     def _end(self, held: Held, outcome: Outcome | None) -> None:
         held.interrupt = None
@@ -258,9 +283,12 @@ def order_of(held: Held, programs: Programs) -> Order:
     given = bound.arguments
     env, limits, timeout = given["env"] or {}, given["limits"], given["timeout"]
     _check_env(env)
+    program, *arguments = given["argv"]
+    path = programs.find(program)
     return Order(
-        path=programs.find(given["argv"][0]),
-        argv=given["argv"],
+        path=path,
+        # By its real name where it is called by its path: many a program does something else under another.
+        argv=[path if os.sep in program else program, *arguments],
         env={**_environment(job, programs.path), **env},
         cwd=given["cwd"],
         stdin=given["stdin"],
@@ -279,7 +307,8 @@ def outcome_of(command: Command) -> Outcome | None:
     if command.stop is not None:
         return ending(held.task, command.stop, held.stop, details, held.secrecy)
     if fate.refused is not None:
-        return _not_begun(held, CommandRefused(f"{shortened(order.argv[0])} could not be started: {fate.refused}"))
+        refused = CommandRefused(f"{shortened(order.argv[0])} could not be started: {fate.refused}")
+        return Failed(failure_of(refused, held.task.name, held.secrecy.redact), retryable=fate.errno in _PASSING)
     if fate.code is None:
         return Lost(f"its launcher ended before it could say what became of it, after {command.seconds:.1f} s")
     if fate.code in order.ok:

@@ -52,18 +52,17 @@ class Launcher:
         """Do all that there is to do, from the order to the last word."""
         bell = _watch_children()
         order = self._order()
-        folder: str = order["cwd"] or _make_folder(order["tmp"])
         try:
-            self._main = self._start(order, folder, streams)
+            self._main = self._start(order, streams)
             if self._main:
                 for stream in streams:
                     os.close(stream)
-                self._say(said="started", pid=self._main, folder=None if order["cwd"] else folder)
+                self._say(said="started", pid=self._main)
                 self._wait(bell)
         finally:
             self._kill_all()
             if not order["cwd"]:
-                _remove(folder)
+                _remove(order["folder"])
         if self._status is not None:
             self._say(said="ended", code=os.waitstatus_to_exitcode(self._status), **_used())
 
@@ -75,27 +74,25 @@ class Launcher:
         order: dict[str, Any] = json.loads(line)
         return order
 
-    def _start(self, order: dict[str, Any], cwd: str, streams: tuple[int, int]) -> int:
+    def _start(self, order: dict[str, Any], streams: tuple[int, int]) -> int:
         """Return the id of the command's process; 0, having said why, if it could not be started."""
         if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
-            self._say(said="refused", why="this system does not tell whose child a process is, so none could be ended")
+            self._refuse("this system does not tell whose child a process is, so none could be ended")
             return 0
-        ear, mouth = os.pipe()
-        source = _source(order["stdin"])
-        launcher = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            os.close(ear)
-            _become(order, cwd, (source, *streams), mouth, launcher)
-        os.close(mouth)
-        os.close(source)
-        with os.fdopen(ear, "rb") as trouble:
-            why = trouble.read()
-        if not why:
+        try:
+            pid, trouble = _fork(order, streams)
+        except OSError as error:
+            self._refuse(error.strerror or str(error), error.errno or 0)
+            return 0
+        if not trouble:
             return pid
         os.waitpid(pid, 0)
-        self._say(said="refused", why=why.decode(errors="replace"))
+        number, _, why = trouble.partition(" ")
+        self._refuse(why, int(number))
         return 0
+
+    def _refuse(self, why: str, number: int = 0) -> None:
+        self._say(said="refused", why=why, errno=number)
 
     def _wait(self, bell: int) -> None:
         """Return when the command has ended by itself, or is to be killed with all that has come of it."""
@@ -162,6 +159,24 @@ class Launcher:
             os.write(self._line, json.dumps(words).encode() + b"\n")
 
 
+def _fork(order: dict[str, Any], streams: tuple[int, int]) -> tuple[int, str]:
+    """Return the id of the process that becomes the command, and what its trouble is if it does not."""
+    cwd = order["cwd"] or order["folder"]
+    if not order["cwd"]:
+        os.mkdir(cwd, 0o700)
+    ear, mouth = os.pipe()
+    source = _source(order["stdin"])
+    launcher = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ear)
+        _become(order, cwd, (source, *streams), mouth, launcher)
+    os.close(mouth)
+    os.close(source)
+    with os.fdopen(ear, "rb") as trouble:
+        return pid, trouble.read().decode(errors="replace")
+
+
 def _become(order: dict[str, Any], cwd: str, streams: tuple[int, ...], mouth: int, launcher: int) -> NoReturn:
     """Turn this process, which was forked for it, into the command; or say why not, and end."""
     try:
@@ -184,7 +199,8 @@ def _become(order: dict[str, Any], cwd: str, streams: tuple[int, ...], mouth: in
             {name.encode(): value.encode() for name, value in env.items()},
         )
     except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must hear of it, and we must end here
-        os.write(mouth, (getattr(error, "strerror", None) or str(error) or type(error).__name__).encode())
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        os.write(mouth, f"{getattr(error, 'errno', None) or 0} {why}".encode())
     finally:
         os._exit(127)
 
@@ -264,15 +280,11 @@ def _used() -> dict[str, object]:
     return words
 
 
-def _make_folder(place: str) -> str:
-    folder = os.path.join(place, f"mainspring-{os.urandom(8).hex()}")
-    os.mkdir(folder, 0o700)
-    return folder
-
-
 def _remove(folder: str) -> None:
     try:
         os.rmdir(folder)  # most leave nothing, and the import costs more than all the rest
+    except FileNotFoundError:
+        pass
     except OSError:
         import shutil
 

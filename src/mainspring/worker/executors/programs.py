@@ -27,7 +27,7 @@ class Programs:
         self.path = os.pathsep.join(part for part in os.get_exec_path() if part.startswith(os.sep))
 
     def find(self, program: str) -> str:
-        """Return the file of the *program* that a job wants to run, with all links followed."""
+        """Return the file of the *program* that a job wants to run; of one in a folder, with all links followed."""
         if os.sep in program:
             return self._within_folders(program)
         if program not in self._names:

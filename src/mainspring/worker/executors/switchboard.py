@@ -62,7 +62,9 @@ class Switchboard:
             self._selector.modify(line, events, key.data)
 
     def disconnect(self, line: Line) -> None:
-        self._selector.unregister(line)
+        """Listen to *line* no longer, if anybody did."""
+        with suppress(KeyError):
+            self._selector.unregister(line)
 
     def end(self) -> None:
         """End after this turn."""
