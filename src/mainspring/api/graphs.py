@@ -9,7 +9,7 @@ from typing import Any, cast
 from mainspring.api.channels import channels
 from mainspring.api.documents import NodeRequest, WorkflowRequest
 from mainspring.app import Mainspring
-from mainspring.errors import InvalidPayload, InvalidValue, did_you_mean
+from mainspring.errors import InvalidPayload, InvalidValue, MainspringError, did_you_mean
 from mainspring.model.graph import Node
 from mainspring.task_handle import TaskHandle, Wishes
 from mainspring.workflow import NamedWorkflow
@@ -29,7 +29,11 @@ def built(app: Mainspring, wanted: WorkflowRequest) -> NamedWorkflow:
     workflow = app.workflow(wanted.name, key=wanted.key, notify=channels(wanted.notify or ()))
     made: dict[str, Node] = {}
     for name in _in_order(nodes):
-        made[name] = _added(workflow, nodes[name], made)
+        try:
+            made[name] = _added(workflow, nodes[name], made)
+        except MainspringError as error:
+            error.args = (f"node {name!r}: {error}",)
+            raise
     if wanted.output is not None:
         workflow.output = made[_known(wanted.output, made)]
     else:

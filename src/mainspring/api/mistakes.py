@@ -21,6 +21,7 @@ _NO_SECRETS = frozenset({"on", "kind", "to"})
 """What may be shown of a channel."""
 
 _LONGEST_VALUE = 60
+_WORD = re.compile(r"'(\w+)'")
 
 
 class Mistake(NamedTuple):
@@ -50,7 +51,8 @@ def mistakes(found: Sequence[Mapping[str, Any]], asked: Asked) -> list[Mistake]:
     those that lie deeper say what was meant.
     """
     by_place: dict[Place, list[Mapping[str, Any]]] = {}
-    for error in found:
+    # A name that is misspelled goes first: what is missing is then often the right one.
+    for error in sorted(found, key=lambda error: error["type"] != "extra_forbidden"):
         by_place.setdefault(_place(error, asked.body), []).append(error)
     return [
         _mistake(place, errors, asked)
@@ -82,7 +84,10 @@ def _mistake(place: Place, errors: Sequence[Mapping[str, Any]], asked: Asked) ->
     expected = " or ".join(dict.fromkeys(map(_expected, errors)))
     if first["type"] == "missing":
         return _told(place, expected, "none")
-    return _told(place, expected, _type(first["input"]) if hidden else _as_json(first["input"]))
+    if hidden:
+        return _told(place, expected, _type(first["input"]))
+    words = _WORD.findall(expected) if first["type"] in ("literal_error", "enum") else []
+    return _told(place, expected, _as_json(first["input"]), did_you_mean(str(first["input"]), words))
 
 
 def _unknown(error: Mapping[str, Any], place: Place, hidden: bool, asked: Asked) -> Mistake:
@@ -96,13 +101,15 @@ def _unknown(error: Mapping[str, Any], place: Place, hidden: bool, asked: Asked)
 
 def _of_no_kind(error: Mapping[str, Any], place: Place, asked: Asked) -> Mistake:
     kinds = [kind for model in _models_at(asked.model, error["loc"][1:]) for kind in _kinds(model)]
-    said = error["input"]
-    return _told((*place, "kind"), _one_of(kinds), _as_json(said["kind"]) if "kind" in said else "none")
+    if "kind" not in error["input"]:
+        return _told((*place, "kind"), _one_of(kinds), "none")
+    kind = error["input"]["kind"]
+    return _told((*place, "kind"), _one_of(kinds), _as_json(kind), did_you_mean(str(kind), kinds))
 
 
-def _told(place: Place, expected: str, got: str) -> Mistake:
+def _told(place: Place, expected: str, got: str, hint: str = "") -> Mistake:
     at = _dotted(place)
-    return Mistake(at, expected, got, f"{at}: expected {expected}, got: {got}")
+    return Mistake(at, expected, got, f"{at}: expected {expected}, got: {got}{hint}")
 
 
 def _dotted(place: Place) -> str:

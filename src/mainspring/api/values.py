@@ -48,6 +48,18 @@ def length(value: Any) -> timedelta:
     )
 
 
+def since(value: Any) -> datetime | timedelta:
+    """Return the instant that *value* is, or how long ago that was."""
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        pass
+    try:
+        return duration(value)
+    except InvalidValue:
+        raise PydanticCustomError("since", "an instant, or how long ago it is, such as '90m'") from None
+
+
 def within_reach(value: datetime) -> datetime:
     """Return *value* if it is an instant that databases can hold and reckon with."""
     try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import Query
+from pydantic import PlainValidator, WithJsonSchema
 from starlette.responses import Response
 
+from mainspring.api import values
 from mainspring.api.callers import Asking
 from mainspring.api.documents import NO_NUL, Document, LineDocument, Lines
 from mainspring.api.pages import Limit, TaskName, page
@@ -21,6 +23,7 @@ from mainspring.model.token import Role
 routes = Routes("logs")
 
 _MOST_LINES = 10_000
+_AN_HOUR = timedelta(hours=1)
 
 Level = Annotated[
     Literal["debug", "info", "warning", "error", "critical"] | None,
@@ -78,22 +81,17 @@ def find_logs(
     level: Level = None,
     task: TaskName = None,
     since: Annotated[
-        str, Query(min_length=1, max_length=50, description="An instant, or how long ago it is, such as `90m`.")
-    ] = "1h",
+        datetime | timedelta,
+        PlainValidator(values.since),
+        WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 50}),
+        Query(description="An instant, or how long ago it is, such as `90m`; an hour, unless told."),
+    ] = _AN_HOUR,
     limit: Limit = 100,
 ) -> Response:
     """Search what the team's jobs have logged lately, newest first."""
-    found = caller.app.logs(contains=contains, level=level, task=task, since=_since(since), limit=limit)
+    found = caller.app.logs(contains=contains, level=level, task=task, since=since, limit=limit)
     return answer({"items": [found_document(one) for one in found]})
 
 
 def _mark(line: LogEntry) -> str:
     return f"{line.fence}.{line.number}"
-
-
-def _since(text: str) -> datetime | str:
-    """Return the instant that *text* is; anything else is taken for a length of time, and refused if it is none."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return text
