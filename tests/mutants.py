@@ -3271,9 +3271,9 @@ MUTANTS = [
     ),
     Mutant(
         "a job has the loader run other code",
-        "worker/executors/commands.py",
-        "    _check_env(env)\n",
-        "",
+        "builtin/command.py",
+        'attempts="max_attempts", check=_check',
+        'attempts="max_attempts"',
         f"{COMMAND}::test_a_job_cant_have_the_loader_or_a_shell_run_other_code",
     ),
     Mutant(

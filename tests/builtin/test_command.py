@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mainspring import JobState, Mainspring
+from mainspring import JobState, Mainspring, every
 from mainspring.errors import InvalidPayload, InvalidValue
 from mainspring.job_handle import JobHandle
 from mainspring.node import Node
@@ -163,12 +163,26 @@ def test_its_launcher_has_nothing_of_it_either(
         "GIT_PAGER",
     ],
 )
-def test_a_job_cant_have_the_loader_or_a_shell_run_other_code(app: Mainspring, node: Node, name: str) -> None:
-    job = app.command.enqueue(["sh", "-c", "true"], env={name: "/tmp/evil.so"})
-    assert failure(job) == (
-        "CommandRefused",
-        f"a job can't set {name}, which makes a program run other code than its own",
-    )
+def test_a_job_cant_have_the_loader_or_a_shell_run_other_code(app: Mainspring, name: str) -> None:
+    why = f"a job can't set {name}, which makes a program run other code than its own"
+    with pytest.raises(InvalidPayload, match=why):
+        app.command.enqueue(["sh", "-c", "true"], env={name: "/tmp/evil.so"})
+    with pytest.raises(InvalidPayload, match=why):
+        app.schedules.add("evil", "mainspring.command", every("1h"), kwargs={"argv": ["sh"], "env": {name: "x"}})
+    assert app.jobs() == []
+
+
+def test_nor_if_another_job_says_how(app: Mainspring, jobs: Path) -> None:
+    @app.task
+    def environment() -> dict[str, str]:
+        return {"LD_PRELOAD": "/tmp/evil.so"}
+
+    with app.workflow("two") as wf:
+        last = wf.add(app.command, ["sh", "-c", "true"], env=wf.add(environment))
+    wf.enqueue()
+    with app.worker(commands=["sh"]):
+        job = app.job(last.id)
+        assert failure(job)[0] == "InvalidPayload"
     assert outcomes(job) == ["failed"]
 
 
@@ -218,7 +232,7 @@ def test_commands_run_side_by_side(app: Mainspring, jobs: Path, place: Path) -> 
 def test_a_worker_that_allows_none_runs_none(app: Mainspring) -> None:
     with app.worker():
         job = app.command.enqueue(["sh", "-c", "true"])
-        other = app.http.enqueue("gopher://x")
+        other = app.http.enqueue("http://127.0.0.1/")
         assert ended(other) is JobState.FAILED  # so it has looked
         assert job.state is JobState.READY
 
@@ -291,6 +305,8 @@ def test_an_allow_list_that_means_nothing_is_refused(allowed: Any) -> None:
         {"argv": ["ls"], "env": {"A": 5}},
         {"argv": ["ls"], "cwd": "relative"},
         {"argv": ["ls"], "ok": [-1]},
+        {"argv": ["ls"], "ok": []},
+        {"argv": ["ls"], "timeout": "9999999w"},
         {"argv": ["ls"], "limits": {"ram": 5}},
         {"argv": ["ls"], "limits": {"memory": 0}},
         {"argv": ["ls"], "timeout": "soon"},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mainspring import JobState, Mainspring
+from mainspring import JobState, Mainspring, every
 from mainspring.builtin.http import _asked_for
 from mainspring.errors import InvalidPayload
 from mainspring.job_handle import JobHandle
@@ -153,22 +153,61 @@ def test_a_reply_that_does_not_come_in_time_is_a_failure(app: Mainspring) -> Non
         over.set()
 
 
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"url": "http://169.254.169.254/"},
-        {"url": "http://127.0.0.1:8080/", "headers": {"X": "a\r\nY: b"}},
-        {"url": "http://127.0.0.1:8080/", "body": "a", "json": 1},
-        {"url": "http://127.0.0.1:8080/", "method": "CONNECT"},
-        {"url": "http://127.0.0.1:8080/", "timeout": "1h"},
-        {"url": "gopher://127.0.0.1:8080/"},
-    ],
-)
-def test_what_must_not_be_sent_fails_for_good(app: Mainspring, kwargs: dict[str, Any]) -> None:
+UNFIT: list[dict[str, Any]] = [
+    {"url": "ftp://x"},
+    {"url": "http://u:hunter2@x/"},
+    {"url": "http://x:99999/"},
+    {"url": "http://[::1"},
+    {"url": "http://127.0.0.1:8080/", "headers": {"X": "a\r\nY: b"}},
+    {"url": "http://127.0.0.1:8080/", "body": "a", "json": 1},
+    {"url": "http://127.0.0.1:8080/", "method": "CONNECT"},
+    {"url": "http://127.0.0.1:8080/", "method": "GE T"},
+    {"url": "http://127.0.0.1:8080/", "timeout": "11m"},
+    {"url": "http://127.0.0.1:8080/", "expect": []},
+]
+
+
+def test_where_no_request_may_go_fails_for_good(app: Mainspring) -> None:
     with app.worker():
-        job = app.http.enqueue(**kwargs)
+        job = app.http.enqueue("http://169.254.169.254/")
         assert failure(job)[0] == "OutboundRefused"
     assert outcomes(job) == ["failed"]
+
+
+@pytest.mark.parametrize("kwargs", UNFIT)
+def test_what_no_worker_could_send_is_refused_wherever_it_is_said(app: Mainspring, kwargs: dict[str, Any]) -> None:
+    with pytest.raises(InvalidPayload) as refused:
+        app.http.enqueue(**kwargs)
+    assert "hunter2" not in str(refused.value)
+    with pytest.raises(InvalidPayload):
+        app.http.enqueue_many([((), {"url": "http://a.example"}), ((), kwargs)])
+    with pytest.raises(InvalidPayload):
+        app.schedules.add("unfit", "mainspring.http", every("1h"), kwargs=kwargs)
+    with pytest.raises(InvalidPayload), app.workflow("unfit") as wf:
+        wf.add(app.http, **kwargs)
+    assert (app.jobs(), app.schedules.list()) == ([], [])
+
+
+@pytest.mark.parametrize("kwargs", UNFIT[:2])
+def test_nor_is_it_sent_if_another_job_says_it(app: Mainspring, kwargs: dict[str, Any]) -> None:
+    @app.task
+    def url() -> str:
+        return str(kwargs["url"])
+
+    with app.workflow("two") as wf:
+        last = wf.add(app.http, wf.add(url), headers={"X": "y"})
+    wf.enqueue()
+    with app.worker():
+        assert failure(app.job(last.id))[0] == "InvalidPayload"
+    with pytest.raises(InvalidPayload), app.workflow("two") as wf:
+        wf.add(app.http, wf.add(url), headers={"X": "a\r\nY: b"})
+
+
+def test_a_secret_is_no_url_before_it_is_known(app: Mainspring) -> None:
+    job = app.http.enqueue("secret://hook", headers={"Authorization": "secret://token"})
+    assert job.state is JobState.READY
+    with pytest.raises(InvalidPayload, match="header X"):
+        app.http.enqueue("secret://hook", headers={"Authorization": "secret://token", "X": "a\nb"})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.model.text import storable
 from mainspring.outbound import Outbound, Reply
+from mainspring.outbound.headers import checked_headers, checked_method
 from mainspring.outbound.target import target_of
 from mainspring.worker.context import Context
 
@@ -50,7 +51,7 @@ def http(  # noqa: PLR0913 - one parameter for each thing that a job may say of 
     headers: dict[str, str] | None = None,
     body: str | None = None,
     json: Any = None,
-    expect: list[Status] | None = None,
+    expect: Annotated[list[Status], Meta(min_length=1)] | None = None,
     timeout: Length = "30s",
     retry_on: list[Status] = _RETRY_ON,
     max_attempts: Attempts = 5,  # noqa: ARG001 - for the lifecycle to know
@@ -82,24 +83,45 @@ def http(  # noqa: PLR0913 - one parameter for each thing that a job may say of 
     raise UnexpectedStatus(f"{target.origin} answered {reply.status}{_hint(reply)}")
 
 
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "url": target_of,
+    "method": checked_method,
+    "headers": lambda headers: checked_headers(headers or {}),
+    "timeout": lambda timeout: _seconds(timeout),
+}
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Refuse a request that no worker could send. Where it may go is for the worker to say that sends it."""
+    for name, check in _CHECKS.items():
+        if name in given:
+            check(given[name])
+    _check_one_body(given.get("body"), given.get("json"))
+
+
 HTTP = Task(
     name="mainspring.http",
     handler=http,
     context="ctx",
     attempts="max_attempts",
+    check=_check,
     retry=Retry(on=(OutboundFailed,), never=(OutboundRefused, UnexpectedStatus)),
 )
 
 
 def _content(body: str | None, json: Any, headers: Mapping[str, str]) -> tuple[bytes | None, dict[str, str]]:
     """Return the body to send and the headers, which then say what it is."""
-    if body is not None and json is not None:
-        raise OutboundRefused("expected body or json, got both")
+    _check_one_body(body, json)
     given = _Headers(headers)
     if json is not None:
         given.setdefault("Content-Type", "application/json")
         return msgspec.json.encode(json), given
     return None if body is None else body.encode(), given
+
+
+def _check_one_body(body: object, json: object) -> None:
+    if body is not None and json is not None:
+        raise OutboundRefused("expected body or json, got both")
 
 
 class _Headers(dict[str, str]):
