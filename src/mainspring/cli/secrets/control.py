@@ -10,9 +10,8 @@ import typer
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import complain, say, say_json
-from mainspring.cli.secrets.options import Team
 from mainspring.model.redact import SHORTEST
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name by which jobs call it, as in secret://NAME.")]
