@@ -3270,6 +3270,13 @@ MUTANTS = [
         f"{COMMAND}::test_its_launcher_has_nothing_of_it_either",
     ),
     Mutant(
+        "a job that has succeeded keeps the error of an earlier attempt",
+        "model/lifecycle.py",
+        "return self.state is SUCCEEDED",
+        "return False",
+        "tests/conformance/test_settle.py::test_what_attempts_died_of_is_no_error_of_a_job_that_has_succeeded[sqlite",
+    ),
+    Mutant(
         "a job has the loader run other code",
         "builtin/command.py",
         'attempts="max_attempts", check=_check',

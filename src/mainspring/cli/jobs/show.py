@@ -70,8 +70,10 @@ def show_job(job_id: JobId, team: Team = None, url: Url = DEFAULT_URL, as_json: 
         return
     now = SystemClock().now()
     _show_facts(job, [*_facts(job, keys, names, now), *related], reasons)
-    if job.failure is not None:
-        _show_failure(job, job.failure, attempts)
+    # One that has succeeded has none, and its attempts may have had one each.
+    failures = [job.failure, *(attempt.failure for attempt in reversed(attempts))]
+    if failure := next(filter(None, failures), None):
+        _show_failure(job, failure, attempts)
     if attempts:
         _show_attempts(attempts)
     if steps:
