@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mainspring import Context, Mainspring, Retry
+from mainspring import Context, JobState, Mainspring, Retry
 from mainspring.errors import StoreUnavailable
 from mainspring.metrics import look, render
 from mainspring.metrics.labels import MOST, Labels
@@ -64,6 +64,18 @@ def test_queues_are_told_with_how_much_waits_and_for_how_long(url: str, clock: S
     assert value(app, "queue_jobs", queue="mail", state="scheduled") == 1
     assert value(app, "queue_oldest_ready_seconds", queue="mail") == 30
     assert value(app, "queue_paused", queue="mail") == 1
+    app.close()
+
+
+def test_an_empty_queue_is_told_as_such(url: str, clock: SettableClock) -> None:
+    app = Mainspring(url, clock=clock)
+    app.queues.pause("mail")
+
+    states = [state.value for state in JobState if not state.final]
+    assert [value(app, "queue_jobs", queue="mail", state=state) for state in states] == [0] * len(states)
+    with app.worker(queues={"served": 1}):
+        assert value(app, "queue_jobs", queue="served", state="ready") == 0
+    assert value(app, "queue_jobs", queue="mail", state="succeeded") is None
     app.close()
 
 
