@@ -92,7 +92,7 @@ def test_what_to_expect_can_be_said(app: Mainspring) -> None:
         assert app.http.enqueue(receiver.url, expect=[404]).result(timeout=LONG)["status"] == 404
     with receiving(answering("200 OK")) as receiver, app.worker():
         job = app.http.enqueue(f"{receiver.url}/path", expect=[204])
-        assert failure(job) == ("UnexpectedStatus", f"{receiver.url} answered 200")
+        assert failure(job) == ("UnexpectedStatus", f"{receiver.url} answered 200 OK")
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "302 Found", "501 Not Implemented"])
@@ -103,6 +103,19 @@ def test_an_unexpected_status_fails_for_good(app: Mainspring, status: str) -> No
     assert outcomes(job) == ["failed"]
     assert details(job)[0]["status"] == int(status[:3])
     assert receiver.connections == 1
+
+
+def test_different_statuses_are_different_groups_of_dead_letters(app: Mainspring) -> None:
+    for status in ("400 x", "401 x", "404 x", "404 y", "503 x", "499 x", "599 x"):
+        with receiving(answering(status)) as receiver, app.worker():
+            assert ended(app.http.enqueue(receiver.url, retry_on=[])) is JobState.FAILED
+
+    groups = app.dead.groups()
+    assert sorted(group.count for group in groups) == [1, 1, 1, 1, 1, 2]
+    assert {group.message.partition(" answered ")[2] for group in groups} == {
+        *("400 Bad Request", "401 Unauthorized", "404 Not Found", "503 Service Unavailable"),
+        *("499 (client error)", "599 (server error)"),
+    }
 
 
 def test_a_status_that_passes_is_tried_again_no_sooner_than_the_server_wants(app: Mainspring) -> None:
@@ -119,7 +132,7 @@ def test_a_status_that_passes_is_tried_again_no_sooner_than_the_server_wants(app
 def test_it_is_tried_as_often_as_the_job_says(app: Mainspring) -> None:
     with receiving(answering("500 Oops")) as receiver, app.worker():
         job = app.http.enqueue(receiver.url, max_attempts=1)
-        assert failure(job) == ("Unavailable", f"{receiver.url} answered 500")
+        assert failure(job) == ("Unavailable", f"{receiver.url} answered 500 Internal Server Error")
         job = app.http.enqueue(receiver.url, retry_on=[])
         assert failure(job)[0] == "UnexpectedStatus"
     assert receiver.connections == 2

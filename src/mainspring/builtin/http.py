@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
@@ -33,6 +34,7 @@ _MOST = 32_768
 """Bytes of a body that are kept. Each may take six in JSON, and a result has its limit."""
 
 _KEPT = ("content-type", "etag", "location", "retry-after", "x-request-id")
+_KINDS = {2: "success", 3: "redirection", 4: "client error", 5: "server error"}
 _RETRY_ON = [408, 425, 429, 500, 502, 503, 504]
 
 
@@ -79,8 +81,8 @@ def http(  # noqa: PLR0913 - one parameter for each thing that a job may say of 
     if reply.status in expect if expect is not None else 200 <= reply.status <= 299:
         return _result(reply)
     if reply.status in retry_on:
-        raise Unavailable(_asked_for(reply), f"{target.origin} answered {reply.status}")
-    raise UnexpectedStatus(f"{target.origin} answered {reply.status}{_hint(reply)}")
+        raise Unavailable(_asked_for(reply), f"{target.origin} answered {_named(reply.status)}")
+    raise UnexpectedStatus(f"{target.origin} answered {_named(reply.status)}{_hint(reply)}")
 
 
 _CHECKS: Mapping[str, Callable[[Any], object]] = {
@@ -162,6 +164,14 @@ def _asked_for(reply: Reply) -> timedelta:
     except (InvalidValue, ValueError, TypeError, OverflowError):
         return _LONGEST_WAIT if text.isdecimal() else timedelta(0)
     return max(timedelta(0), min(wait, _LONGEST_WAIT))
+
+
+def _named(status: int) -> str:
+    """Return *status* with its name: dead letters are told apart by words, for numbers may vary from job to job."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:  # some servers have statuses of their own
+        return f"{status} ({_KINDS.get(status // 100, 'unknown')})"
 
 
 def _hint(reply: Reply) -> str:
