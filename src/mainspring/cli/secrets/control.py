@@ -11,7 +11,7 @@ from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Team, Url
-from mainspring.cli.output import complain, say, say_json
+from mainspring.cli.output import say, say_json, warn
 from mainspring.model.redact import SHORTEST
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name by which jobs call it, as in secret://NAME.")]
@@ -28,7 +28,7 @@ def set_secret(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: A
     else:
         say(f"secret://{name} is set; jobs get it within seconds")
     if len(value) < SHORTEST:
-        complain(f"its value has fewer than {SHORTEST} characters, too few to be told from other text in logs")
+        warn(f"its value has fewer than {SHORTEST} characters, too few to be told from other text in logs")
 
 
 def remove(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
