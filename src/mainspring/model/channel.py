@@ -92,7 +92,7 @@ class Webhook(msgspec.Struct, frozen=True, tag_field="kind", tag="webhook", omit
 class Email(msgspec.Struct, frozen=True, tag_field="kind", tag="email", omit_defaults=True):
     """Tell people by mail. *subject* and *text* are templates that take the place of ours."""
 
-    to: Sequence[str]
+    to: str | Sequence[str]
     on: Sequence[str] = DEFAULT_EVENTS
     subject: str | None = None
     text: str | None = None
