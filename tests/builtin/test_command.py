@@ -284,7 +284,15 @@ def test_what_is_allowed_and_can_not_be_run_says_why(app: Mainspring, jobs: Path
         assert "not installed" in failure(app.command.enqueue(["nowhere-to-be-found"]))[1]
         assert "no file that can be executed" in failure(app.command.enqueue([str(jobs / "plain")]))[1]
         assert "could not be started" in failure(app.command.enqueue([str(jobs / "strange")]))[1]
-        assert "could not be started" in failure(app.command.enqueue(["sh"], cwd="/nowhere"))[1]
+        why = "'sh' could not be started: its folder /nowhere can't be entered: No such file or directory"
+        assert failure(app.command.enqueue(["sh"], cwd="/nowhere"))[1] == why
+
+
+def test_what_is_allowed_and_not_there_is_told_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    Programs(["sh", "nowhere-to-be-found"])
+
+    (told,) = caplog.messages
+    assert told == "the command nowhere-to-be-found is allowed, and there is no such program on this worker's PATH"
 
 
 @pytest.mark.parametrize("allowed", [["/nowhere/at/all"], ["relative/folder"], [""], [".."], "sh", [5]])

@@ -165,7 +165,7 @@ def _become(order: dict[str, Any], cwd: str, streams: tuple[int, ...], mouth: in
             os._exit(127)
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
-        os.chdir(cwd)
+        _enter(cwd)
         for number in range(1, signal.NSIG):
             _reset(number)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -180,6 +180,13 @@ def _become(order: dict[str, Any], cwd: str, streams: tuple[int, ...], mouth: in
         os.write(mouth, (getattr(error, "strerror", None) or str(error) or type(error).__name__).encode())
     finally:
         os._exit(127)
+
+
+def _enter(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:  # whose words alone would be taken for the program's
+        raise OSError(f"its folder {folder} can't be entered: {error.strerror}") from None
 
 
 def _limit(limits: dict[str, int]) -> None:
