@@ -3286,10 +3286,17 @@ MUTANTS = [
         f"{COMMAND}::test_its_launcher_has_nothing_of_it_either",
     ),
     Mutant(
+        "a job that has succeeded keeps the error of an earlier attempt",
+        "model/lifecycle.py",
+        "return self.state is SUCCEEDED",
+        "return False",
+        "tests/conformance/test_settle.py::test_what_attempts_died_of_is_no_error_of_a_job_that_has_succeeded[sqlite",
+    ),
+    Mutant(
         "a job has the loader run other code",
-        "worker/executors/commands.py",
-        "    _check_env(env)\n",
-        "",
+        "builtin/command.py",
+        'attempts="max_attempts", check=_check',
+        'attempts="max_attempts"',
         f"{COMMAND}::test_a_job_cant_have_the_loader_or_a_shell_run_other_code",
     ),
     Mutant(

@@ -190,7 +190,10 @@ class SecretNotFound(NotFound):
     """A secret that the team does not have."""
 
     def __init__(self, name: str, team: str) -> None:
-        super().__init__(f"team {team!r} has no secret named {name!r}; set it with `mainspring secrets set {name}`")
+        whose = "" if team == "default" else f" --team {team}"
+        super().__init__(
+            f"team {team!r} has no secret named {name!r}; set it with `mainspring secrets set {name}{whose}`"
+        )
 
 
 class KeyMissing(MainspringError):

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from mainspring import Mainspring, every
-from mainspring.errors import QuotaExceeded, StoreUnavailable
+from mainspring.api.problems import code_of
+from mainspring.errors import InvalidURL, JobNotFound, QuotaExceeded, StoreUnavailable
 from mainspring.server import Server
 from tests.support.databases import make_newer
 
@@ -36,6 +37,10 @@ def test_a_value_that_is_wrong_is_told_with_what_was_expected_and_what_came(clie
     told = check(client.post(JOBS, json={"task": "greet", "args": [3]}), 422, "invalid-payload")
 
     assert (told["expected"], told["got"]) == ("`str`", "`int`: 3")
+
+
+def test_problems_are_called_what_their_errors_are() -> None:
+    assert [code_of(kind) for kind in (JobNotFound, InvalidURL)] == ["job-not-found", "invalid-url"]
 
 
 def test_all_mistakes_of_a_request_are_told(client: httpx.Client) -> None:

@@ -41,7 +41,7 @@ def test_a_team_sees_and_changes_its_own_only(app: Mainspring) -> None:
     assert names(beta) == []
     assert names(acme) == [("acme", "token")]
     assert names(app) == [("acme", "token"), ("default", "token")]
-    with pytest.raises(SecretNotFound, match="team 'beta' has no secret named 'token'"):
+    with pytest.raises(SecretNotFound, match="'token'; set it with `mainspring secrets set token --team beta`"):
         beta.secrets.remove("token")
     app.secrets.remove("token")
     assert names(app) == [("acme", "token")]

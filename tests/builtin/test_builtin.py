@@ -84,6 +84,34 @@ def test_a_worker_that_was_told_nonsense_about_where_requests_may_go_does_not_st
         pass
 
 
+@pytest.mark.parametrize(
+    ("name", "nonsense"),
+    [
+        ("MAINSPRING_SMTP", "foo"),
+        ("MAINSPRING_SMTP", "smtp://mail.example.org"),
+        ("MAINSPRING_MAIL_FROM", "foo"),
+        ("MAINSPRING_BASE_URL", "foo"),
+        ("MAINSPRING_BASE_URL", "ftp://x"),
+        ("MAINSPRING_BASE_URL", "https://"),
+        ("MAINSPRING_BASE_URL", "https://x/?y=z"),
+    ],
+)
+def test_nor_does_one_that_was_told_nonsense_about_mail_or_links(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch, name: str, nonsense: str
+) -> None:
+    monkeypatch.setenv(name, nonsense)
+    with pytest.raises(InvalidValue, match=f"expected {name} to be"), app.worker():
+        pass
+
+
+def test_what_the_docs_show_is_fine(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAINSPRING_SMTP", "smtp+starttls://user:password@mail.example.org:587")
+    monkeypatch.setenv("MAINSPRING_MAIL_FROM", "Mainspring <jobs@example.org>")
+    monkeypatch.setenv("MAINSPRING_BASE_URL", "https://jobs.example.org")
+    with app.worker():
+        pass
+
+
 def test_the_executor_of_commands_is_for_nobody_else(app: Mainspring) -> None:
     with pytest.raises(InvalidValue, match="expected executor to be one of thread, coroutine, process"):
         app.task(executor="command")(print)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mainspring import JobState, Mainspring
+from mainspring import JobState, Mainspring, every
 from mainspring.errors import InvalidPayload, InvalidValue
 from mainspring.job_handle import JobHandle
 from mainspring.node import Node
@@ -166,12 +166,26 @@ def test_its_launcher_has_nothing_of_it_either(
         "DOTNET_STARTUP_HOOKS",
     ],
 )
-def test_a_job_cant_have_the_loader_or_a_shell_run_other_code(app: Mainspring, node: Node, name: str) -> None:
-    job = app.command.enqueue(["sh", "-c", "true"], env={name: "/tmp/evil.so"})
-    assert failure(job) == (
-        "CommandRefused",
-        f"a job can't set {name}, which makes a program run other code than its own",
-    )
+def test_a_job_cant_have_the_loader_or_a_shell_run_other_code(app: Mainspring, name: str) -> None:
+    why = f"a job can't set {name}, which makes a program run other code than its own"
+    with pytest.raises(InvalidPayload, match=why):
+        app.command.enqueue(["sh", "-c", "true"], env={name: "/tmp/evil.so"})
+    with pytest.raises(InvalidPayload, match=why):
+        app.schedules.add("evil", "mainspring.command", every("1h"), kwargs={"argv": ["sh"], "env": {name: "x"}})
+    assert app.jobs() == []
+
+
+def test_nor_if_another_job_says_how(app: Mainspring, jobs: Path) -> None:
+    @app.task
+    def environment() -> dict[str, str]:
+        return {"LD_PRELOAD": "/tmp/evil.so"}
+
+    with app.workflow("two") as wf:
+        last = wf.add(app.command, ["sh", "-c", "true"], env=wf.add(environment))
+    wf.enqueue()
+    with app.worker(commands=["sh"]):
+        job = app.job(last.id)
+        assert failure(job)[0] == "InvalidPayload"
     assert outcomes(job) == ["failed"]
 
 
@@ -221,7 +235,7 @@ def test_commands_run_side_by_side(app: Mainspring, jobs: Path, place: Path) -> 
 def test_a_worker_that_allows_none_runs_none(app: Mainspring) -> None:
     with app.worker():
         job = app.command.enqueue(["sh", "-c", "true"])
-        other = app.http.enqueue("gopher://x")
+        other = app.http.enqueue("http://127.0.0.1/")
         assert ended(other) is JobState.FAILED  # so it has looked
         assert job.state is JobState.READY
 
@@ -273,7 +287,15 @@ def test_what_is_allowed_and_can_not_be_run_says_why(app: Mainspring, jobs: Path
         assert "not installed" in failure(app.command.enqueue(["nowhere-to-be-found"]))[1]
         assert "no file that can be executed" in failure(app.command.enqueue([str(jobs / "plain")]))[1]
         assert "could not be started" in failure(app.command.enqueue([str(jobs / "strange")]))[1]
-        assert "could not be started" in failure(app.command.enqueue(["sh"], cwd="/nowhere"))[1]
+        why = "'sh' could not be started: its folder /nowhere can't be entered: No such file or directory"
+        assert failure(app.command.enqueue(["sh"], cwd="/nowhere"))[1] == why
+
+
+def test_what_is_allowed_and_not_there_is_told_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    Programs(["sh", "nowhere-to-be-found"])
+
+    (told,) = caplog.messages
+    assert told == "the command nowhere-to-be-found is allowed, and there is no such program on this worker's PATH"
 
 
 def test_what_passes_is_tried_again(app: Mainspring, node: Node, jobs: Path) -> None:
@@ -314,6 +336,8 @@ def test_an_allow_list_that_means_nothing_is_refused(allowed: Any) -> None:
         {"argv": ["ls"], "env": {"A": 5}},
         {"argv": ["ls"], "cwd": "relative"},
         {"argv": ["ls"], "ok": [-1]},
+        {"argv": ["ls"], "ok": []},
+        {"argv": ["ls"], "timeout": "9999999w"},
         {"argv": ["ls"], "limits": {"ram": 5}},
         {"argv": ["ls"], "limits": {"memory": 0}},
         {"argv": ["ls"], "timeout": "soon"},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mainspring import JobState, Mainspring
+from mainspring import JobState, Mainspring, every
 from mainspring.builtin.http import _asked_for
 from mainspring.errors import InvalidPayload
 from mainspring.job_handle import JobHandle
@@ -92,7 +92,7 @@ def test_what_to_expect_can_be_said(app: Mainspring) -> None:
         assert app.http.enqueue(receiver.url, expect=[404]).result(timeout=LONG)["status"] == 404
     with receiving(answering("200 OK")) as receiver, app.worker():
         job = app.http.enqueue(f"{receiver.url}/path", expect=[204])
-        assert failure(job) == ("UnexpectedStatus", f"{receiver.url} answered 200")
+        assert failure(job) == ("UnexpectedStatus", f"{receiver.url} answered 200 OK")
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "302 Found", "501 Not Implemented"])
@@ -103,6 +103,19 @@ def test_an_unexpected_status_fails_for_good(app: Mainspring, status: str) -> No
     assert outcomes(job) == ["failed"]
     assert details(job)[0]["status"] == int(status[:3])
     assert receiver.connections == 1
+
+
+def test_different_statuses_are_different_groups_of_dead_letters(app: Mainspring) -> None:
+    for status in ("400 x", "401 x", "404 x", "404 y", "503 x", "499 x", "599 x"):
+        with receiving(answering(status)) as receiver, app.worker():
+            assert ended(app.http.enqueue(receiver.url, retry_on=[])) is JobState.FAILED
+
+    groups = app.dead.groups()
+    assert sorted(group.count for group in groups) == [1, 1, 1, 1, 1, 2]
+    assert {group.message.partition(" answered ")[2] for group in groups} == {
+        *("400 Bad Request", "401 Unauthorized", "404 Not Found", "503 Service Unavailable"),
+        *("499 (client error)", "599 (server error)"),
+    }
 
 
 def test_a_status_that_passes_is_tried_again_no_sooner_than_the_server_wants(app: Mainspring) -> None:
@@ -119,7 +132,7 @@ def test_a_status_that_passes_is_tried_again_no_sooner_than_the_server_wants(app
 def test_it_is_tried_as_often_as_the_job_says(app: Mainspring) -> None:
     with receiving(answering("500 Oops")) as receiver, app.worker():
         job = app.http.enqueue(receiver.url, max_attempts=1)
-        assert failure(job) == ("Unavailable", f"{receiver.url} answered 500")
+        assert failure(job) == ("Unavailable", f"{receiver.url} answered 500 Internal Server Error")
         job = app.http.enqueue(receiver.url, retry_on=[])
         assert failure(job)[0] == "UnexpectedStatus"
     assert receiver.connections == 2
@@ -153,22 +166,61 @@ def test_a_reply_that_does_not_come_in_time_is_a_failure(app: Mainspring) -> Non
         over.set()
 
 
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"url": "http://169.254.169.254/"},
-        {"url": "http://127.0.0.1:8080/", "headers": {"X": "a\r\nY: b"}},
-        {"url": "http://127.0.0.1:8080/", "body": "a", "json": 1},
-        {"url": "http://127.0.0.1:8080/", "method": "CONNECT"},
-        {"url": "http://127.0.0.1:8080/", "timeout": "1h"},
-        {"url": "gopher://127.0.0.1:8080/"},
-    ],
-)
-def test_what_must_not_be_sent_fails_for_good(app: Mainspring, kwargs: dict[str, Any]) -> None:
+UNFIT: list[dict[str, Any]] = [
+    {"url": "ftp://x"},
+    {"url": "http://u:hunter2@x/"},
+    {"url": "http://x:99999/"},
+    {"url": "http://[::1"},
+    {"url": "http://127.0.0.1:8080/", "headers": {"X": "a\r\nY: b"}},
+    {"url": "http://127.0.0.1:8080/", "body": "a", "json": 1},
+    {"url": "http://127.0.0.1:8080/", "method": "CONNECT"},
+    {"url": "http://127.0.0.1:8080/", "method": "GE T"},
+    {"url": "http://127.0.0.1:8080/", "timeout": "11m"},
+    {"url": "http://127.0.0.1:8080/", "expect": []},
+]
+
+
+def test_where_no_request_may_go_fails_for_good(app: Mainspring) -> None:
     with app.worker():
-        job = app.http.enqueue(**kwargs)
+        job = app.http.enqueue("http://169.254.169.254/")
         assert failure(job)[0] == "OutboundRefused"
     assert outcomes(job) == ["failed"]
+
+
+@pytest.mark.parametrize("kwargs", UNFIT)
+def test_what_no_worker_could_send_is_refused_wherever_it_is_said(app: Mainspring, kwargs: dict[str, Any]) -> None:
+    with pytest.raises(InvalidPayload) as refused:
+        app.http.enqueue(**kwargs)
+    assert "hunter2" not in str(refused.value)
+    with pytest.raises(InvalidPayload):
+        app.http.enqueue_many([((), {"url": "http://a.example"}), ((), kwargs)])
+    with pytest.raises(InvalidPayload):
+        app.schedules.add("unfit", "mainspring.http", every("1h"), kwargs=kwargs)
+    with pytest.raises(InvalidPayload), app.workflow("unfit") as wf:
+        wf.add(app.http, **kwargs)
+    assert (app.jobs(), app.schedules.list()) == ([], [])
+
+
+@pytest.mark.parametrize("kwargs", UNFIT[:2])
+def test_nor_is_it_sent_if_another_job_says_it(app: Mainspring, kwargs: dict[str, Any]) -> None:
+    @app.task
+    def url() -> str:
+        return str(kwargs["url"])
+
+    with app.workflow("two") as wf:
+        last = wf.add(app.http, wf.add(url), headers={"X": "y"})
+    wf.enqueue()
+    with app.worker():
+        assert failure(app.job(last.id))[0] == "InvalidPayload"
+    with pytest.raises(InvalidPayload), app.workflow("two") as wf:
+        wf.add(app.http, wf.add(url), headers={"X": "a\r\nY: b"})
+
+
+def test_a_secret_is_no_url_before_it_is_known(app: Mainspring) -> None:
+    job = app.http.enqueue("secret://hook", headers={"Authorization": "secret://token"})
+    assert job.state is JobState.READY
+    with pytest.raises(InvalidPayload, match="header X"):
+        app.http.enqueue("secret://hook", headers={"Authorization": "secret://token", "X": "a\nb"})
 
 
 @pytest.mark.parametrize(

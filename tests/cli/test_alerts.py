@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mainspring import Webhook
+from mainspring import Email, Webhook
 from mainspring.store import open_store
 from tests.cli.databases import migrated
 from tests.cli.jobs import Jobs
@@ -62,6 +62,14 @@ def test_channels_are_counted_and_their_secrets_not_shown(jobs: Jobs) -> None:
     assert json.loads(added.stdout)["channels"] == 1
     assert "hunter2" not in added.stdout + shown.stdout
     assert jobs.store.alerts("a")[0].definition.notify[0] == Webhook("https://example.org", secret="hunter2")
+
+
+@pytest.mark.parametrize("to", ['"ops@example.org"', '["ops@example.org"]'])
+def test_one_address_needs_no_list(jobs: Jobs, to: str) -> None:
+    done = in_process("alerts", "add", "a", "dead", "--notify", f'{{"kind": "email", "to": {to}}}')
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert jobs.store.alerts("a")[0].definition.notify == (Email("ops@example.org"),)
 
 
 def test_an_alert_of_a_team_is_seen_by_that_team(sqlite_url: str) -> None:

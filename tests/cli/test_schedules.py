@@ -348,7 +348,7 @@ def test_everything_about_a_schedule_can_be_said(sqlite_url: str) -> None:
 def test_a_schedule_of_a_team_is_called_by_the_team_and_its_id(here: str) -> None:
     document = told("add", "s", "greet", "--every", "1h", "--team", "ops")
 
-    assert (document["id"], document["team"]) == ("@ops/s", "ops")
+    assert (document["id"], document["team"]) == ("s", "ops")
     assert ids_at(here) == ["@ops/s"]
     assert "Team" in said("show", "@ops/s")
     assert_refused(run("add", "@ops/s", "greet", "--every", "1h"), "does not begin with @")

@@ -44,6 +44,23 @@ def test_with_an_app_arguments_are_checked(folder: Path) -> None:
     assert answer.json()["type"] == "urn:mainspring:task-not-found"
 
 
+@pytest.mark.parametrize(
+    "url", ["mysql://u:hunter2@x/", "sqlite://", "postgresql://u:p@ss@x/d", "postgresql://x:port/d"]
+)
+def test_what_can_be_no_database_is_refused_at_the_start(folder: Path, url: str) -> None:
+    done = mainspring("server", "--port", "0", "--url", url, folder=folder)
+
+    assert_refused(done, "database address" if "sqlite" not in url else "SQLite file")
+    assert "hunter2" not in done.stderr
+
+
+def test_a_database_that_is_not_there_yet_is_waited_for(folder: Path) -> None:
+    with running("server", "--port", "0", "--url", "postgresql://127.0.0.1:1/none", folder=folder) as server:
+        answer = httpx.get(f"{address(server)}/readyz", timeout=60)
+
+    assert answer.status_code == 503
+
+
 def test_beyond_this_machine_nothing_is_served_without_the_token_of_an_admin(folder: Path) -> None:
     done = mainspring("server", "--host", "0.0.0.0", "--port", "0", folder=folder)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
@@ -26,25 +24,23 @@ def test_up_runs_an_app_in_one_process(folder: Path) -> None:
     assert jobs_at(url)[0].result == str(up.pid)
 
 
-def test_up_without_an_app_shows_one_that_works(folder: Path) -> None:
-    done = mainspring("up", folder=folder)
+def test_up_without_an_app_runs_what_needs_none_and_says_how_to_give_it_one(folder: Path) -> None:
+    with running("up", "--allow-command", "echo", "--port", "0", folder=folder) as up:
+        up.wait_for("only requests and allowed commands run; for tasks of your own add --app module:name")
+        url = address(up)
+        wanted = {"task": "mainspring.command", "args": [["echo", "hello"]]}
+        job = httpx.post(f"{url}/api/v1/jobs", json=wanted).json()["id"]
+        told = httpx.get(f"{url}/api/v1/jobs/{job}", params={"wait": 60}, timeout=70).json()
+        up.signal(signal.SIGTERM)
+        assert up.end() == 0
 
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "`mainspring up --app tasks:app`" in done.stderr
-    (folder / "tasks.py").write_text(done.stdout)
-    assert mainspring("enqueue", "greet", "Ada", "--app", "tasks:app", folder=folder).returncode == 0
-    with running("up", "--app", "tasks:app", "--port", "0", folder=folder) as up:
-        up.wait_for("1 task: greet")
-        eventually(lambda: jobs_at(f"sqlite:///{folder}/mainspring.db")[0].result == '"Hello, Ada!"')
+    assert (told["state"], told["result"]["output"]) == ("succeeded", "hello\n")
 
 
-def test_the_example_is_well_formed(folder: Path) -> None:
-    (folder / "tasks.py").write_text(mainspring("up", folder=folder).stdout.rstrip("\n") + "\n")
-
-    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", "tasks.py"], capture_output=True)
-
-    assert done.returncode == 0
+def test_up_with_nothing_at_all_starts(folder: Path) -> None:
+    with running("up", "--port", "0", folder=folder) as up:
+        up.wait_for("only requests run")
+        assert httpx.get(f"{address(up)}/readyz").json() == {"status": "ok"}
 
 
 def test_up_serves_the_api_beside_the_worker(folder: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import stat
 import threading
 import uuid
 from collections.abc import Iterator
@@ -199,6 +201,28 @@ def test_the_folder_of_a_new_file_is_made(tmp_path: Path) -> None:
     open_store(f"sqlite:///{tmp_path}/data/jobs.db").close()
 
     assert (tmp_path / "data" / "jobs.db").exists()
+
+
+def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    umask = os.umask(0o022)
+    try:
+        store = open_store(f"sqlite:///{tmp_path}/jobs.db")
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+        store.close()
+    finally:
+        os.umask(umask)
+
+    assert modes == {"jobs.db": 0o600, "jobs.db-wal": 0o600, "jobs.db-shm": 0o600}
+
+
+def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.db"
+    file.touch()
+    file.chmod(0o664)
+
+    open_store(f"sqlite:///{file}").close()
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o664
 
 
 def test_folders_are_not_made_for_a_path_that_is_rather_mistyped(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import (
     Cancelled,
     Failed,
+    Lost,
     Outcome,
     Paused,
     Returned,
@@ -52,6 +53,32 @@ def test_a_failed_job_waits_for_its_retry_and_keeps_the_error(store: SqlStore, c
     assert (waiting.state, waiting.attempt, waiting.failure) == (JobState.RETRYING, 1, BOOM)
     assert waiting.run_at == clock.now() + timedelta(seconds=15)
     assert (waiting.session, waiting.started_at) == (None, None)
+
+
+def test_what_attempts_died_of_is_no_error_of_a_job_that_has_succeeded(store: SqlStore, clock: SettableClock) -> None:
+    session = opened_session(store, lease=timedelta(days=1))
+    failed, lost = claimed_job(store, session), claimed_job(store, session)
+    store.settle([settle(failed, Failed(BOOM), Retry(base="1s")), settle(lost, Lost("its worker is gone"))])
+    clock.advance("1h")
+    store.promote()
+    again = store.claim(session, "default", 2)
+    assert all(job.failure is not None for job in again)
+
+    store.settle([settle(job, Succeeded("1")) for job in again])
+
+    for job in (failed, lost):
+        done = stored(store, job.id)
+        assert (done.state, done.failure) == (JobState.SUCCEEDED, None)
+        assert [past.failure is None for past in store.attempts(job.id)] == [False, True]
+
+
+def test_a_job_that_is_cancelled_keeps_what_its_attempt_died_of(store: SqlStore) -> None:
+    job = claimed_job(store)
+    store.settle([settle(job, Failed(BOOM), Retry(base="1s"))])
+
+    store.cancel([job.id])
+
+    assert stored(store, job.id).failure == BOOM
 
 
 def test_an_exhausted_job_is_a_dead_letter(store: SqlStore) -> None:

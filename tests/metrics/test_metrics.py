@@ -67,6 +67,18 @@ def test_queues_are_told_with_how_much_waits_and_for_how_long(url: str, clock: S
     app.close()
 
 
+def test_an_empty_queue_is_told_as_such(url: str, clock: SettableClock) -> None:
+    app = Mainspring(url, clock=clock)
+    app.queues.pause("mail")
+
+    states = [state.value for state in JobState if not state.final]
+    assert [value(app, "queue_jobs", queue="mail", state=state) for state in states] == [0] * len(states)
+    with app.worker(queues={"served": 1}):
+        assert value(app, "queue_jobs", queue="served", state="ready") == 0
+    assert value(app, "queue_jobs", queue="mail", state="succeeded") is None
+    app.close()
+
+
 def test_lags_are_told(url: str, clock: SettableClock) -> None:
     app = Mainspring(url, clock=clock)
 

@@ -158,7 +158,7 @@ def parameters(name: str) -> dict[str, Any]:
     if name == "settle_done":
         alike = msgspec.json.encode(dict.fromkeys(ids, (1, "1"))).decode()
         everything |= {"settlements": alike, "source": "running", "losses": 0, "expected": 500}
-        everything |= {"state": "succeeded", "outcome": "succeeded", "awaited": False}
+        everything |= {"state": "succeeded", "outcome": "succeeded", "awaited": False, "forgets": True}
     return everything
 
 

@@ -98,7 +98,9 @@ def test_a_job_gets_the_secrets_of_its_own_team(app: Mainspring) -> None:
         take.enqueue("secret://token").result("60s")
         acme.enqueue("take", ["secret://token"]).result("60s")
         stolen = take.enqueue("secret://own")
-        with pytest.raises(JobFailed, match="team 'default' has no secret named 'own'; set it with"):
+        with pytest.raises(
+            JobFailed, match="team 'default' has no secret named 'own'; set it with `mainspring secrets set own`"
+        ):
             stolen.result("60s")
 
     assert got == ["of the default team", "of acme"]

@@ -115,8 +115,8 @@ def unforeseen(error: BaseException) -> Response:
 
 
 def code_of(kind: type[MainspringError]) -> str:
-    """Return what the type of a problem is called: `job-not-found` for JobNotFound."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
+    """Return what the type of a problem is called: `job-not-found` for JobNotFound, `invalid-url` for InvalidURL."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__).lower()
 
 
 def install(api: FastAPI) -> None:

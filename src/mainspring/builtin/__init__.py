@@ -10,6 +10,7 @@ from mainspring.errors import InvalidValue
 from mainspring.model.task import Task
 from mainspring.model.text import shortened
 from mainspring.notify.delivery import Delivery, Secret
+from mainspring.notify.email import check_delivery
 from mainspring.notify.tasks import notify_tasks
 from mainspring.outbound import Outbound
 
@@ -29,5 +30,6 @@ def builtin_tasks(settings: Mapping[str, object], secret: Secret) -> list[Task]:
     delivery = settings.get("delivery") or Delivery.configured()
     if not isinstance(delivery, Delivery):
         raise InvalidValue(f"expected delivery to be a Delivery, got: {shortened(delivery)}")
+    check_delivery(delivery)
     commands = [COMMAND] if settings.get("commands") else []
     return [HTTP, *commands, *notify_tasks(delivery.knowing(secret))]

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from mainspring.builtin.arguments import Attempts, Length
+from mainspring.errors import CommandRefused
+from mainspring.model.duration import duration
 from mainspring.model.task import Executor, Task
 
 Size = Annotated[int, Meta(ge=1)]
 Text = Annotated[str, Meta(max_length=131_072)]
+ExitCode = Annotated[int, Meta(ge=0, le=255)]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+_NOT_FOR_JOBS = re.compile(
+    r"PATH|IFS|ENV|SHELLOPTS|BASH.*|PS[0-4]|PROMPT_COMMAND|CDPATH|FPATH|ZDOTDIR|LD_.*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|"
+    r"OPENSSL_.*|DOTNET_STARTUP_HOOKS|COR_.*|CORECLR_.*|PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*|JAVA_.*|_JAVA_.*|JDK_.*|CLASSPATH|LUA_.*|PHP.*|R_.*|"
+    r"GIT_.*|SSH_.*|RSYNC_.*|TAR_.*|MAKE.*|LESS.*|(.*_)?(PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|SHELL)|MAINSPRING_.*"
+)
+"""What makes the loader, a shell or an interpreter run other code than the program that was allowed.
+
+It can't name all that programs go by: one that is allowed must be one that may be given any environment. Where
+it looks for its settings (HOME, XDG_CONFIG_HOME, KUBECONFIG, AWS_CONFIG_FILE) is for jobs to say, as its arguments are.
+"""
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +46,7 @@ def command(  # noqa: PLR0913 - one parameter for each thing that a job may say 
     env: dict[Name, Text] | None = None,
     cwd: Annotated[str, Meta(pattern="^/")] | None = None,
     stdin: str | None = None,
-    ok: list[Annotated[int, Meta(ge=0, le=255)]] = [0],  # noqa: B006 - never changed
+    ok: Annotated[list[ExitCode], Meta(min_length=1)] = [0],  # noqa: B006 - never changed
     limits: Limits | None = None,
     timeout: Length | None = None,
     max_attempts: Attempts = 5,
@@ -42,4 +59,15 @@ def command(  # noqa: PLR0913 - one parameter for each thing that a job may say 
     raise NotImplementedError
 
 
-COMMAND = Task(name="mainspring.command", handler=command, executor=Executor.COMMAND, attempts="max_attempts")
+def _check(given: Mapping[str, Any]) -> None:
+    """Refuse a command that no worker would run."""
+    for name in given.get("env") or {}:
+        if _NOT_FOR_JOBS.fullmatch(name):
+            raise CommandRefused(f"a job can't set {name}, which makes a program run other code than its own")
+    if given.get("timeout") is not None:
+        duration(given["timeout"], "timeout")
+
+
+COMMAND = Task(
+    name="mainspring.command", handler=command, executor=Executor.COMMAND, attempts="max_attempts", check=_check
+)

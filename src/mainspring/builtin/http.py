@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
@@ -21,6 +22,7 @@ from mainspring.model.retry import Retry
 from mainspring.model.task import Task
 from mainspring.model.text import storable
 from mainspring.outbound import Outbound, Reply
+from mainspring.outbound.headers import checked_headers, checked_method
 from mainspring.outbound.target import target_of
 from mainspring.worker.context import Context
 
@@ -34,6 +36,7 @@ _MOST = 32_768
 """Bytes of a body that are kept. Each may take six in JSON, and a result has its limit."""
 
 _KEPT = ("content-type", "etag", "location", "retry-after", "x-request-id")
+_KINDS = {2: "success", 3: "redirection", 4: "client error", 5: "server error"}
 _RETRY_ON = [408, 425, 429, 500, 502, 503, 504]
 
 
@@ -52,7 +55,7 @@ def http(  # noqa: PLR0913 - one parameter for each thing that a job may say of 
     headers: dict[str, str] | None = None,
     body: str | None = None,
     json: Any = None,
-    expect: list[Status] | None = None,
+    expect: Annotated[list[Status], Meta(min_length=1)] | None = None,
     timeout: Length = "30s",
     retry_on: list[Status] = _RETRY_ON,
     max_attempts: Attempts = 5,  # noqa: ARG001 - for the lifecycle to know
@@ -80,8 +83,24 @@ def http(  # noqa: PLR0913 - one parameter for each thing that a job may say of 
     if reply.status in expect if expect is not None else 200 <= reply.status <= 299:
         return _result(reply, ctx.redact)
     if reply.status in retry_on:
-        raise Unavailable(_asked_for(reply), f"{target.origin} answered {reply.status}")
-    raise UnexpectedStatus(f"{target.origin} answered {reply.status}{_hint(reply)}")
+        raise Unavailable(_asked_for(reply), f"{target.origin} answered {_named(reply.status)}")
+    raise UnexpectedStatus(f"{target.origin} answered {_named(reply.status)}{_hint(reply)}")
+
+
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "url": target_of,
+    "method": checked_method,
+    "headers": lambda headers: checked_headers(headers or {}),
+    "timeout": lambda timeout: _seconds(timeout),
+}
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Refuse a request that no worker could send. Where it may go is for the worker to say that sends it."""
+    for name, check in _CHECKS.items():
+        if name in given:
+            check(given[name])
+    _check_one_body(given.get("body"), given.get("json"))
 
 
 HTTP = Task(
@@ -89,19 +108,24 @@ HTTP = Task(
     handler=http,
     context="ctx",
     attempts="max_attempts",
+    check=_check,
     retry=Retry(on=(OutboundFailed,), never=(OutboundRefused, UnexpectedStatus)),
 )
 
 
 def _content(body: str | None, json: Any, headers: Mapping[str, str]) -> tuple[bytes | None, dict[str, str]]:
     """Return the body to send and the headers, which then say what it is."""
-    if body is not None and json is not None:
-        raise OutboundRefused("expected body or json, got both")
+    _check_one_body(body, json)
     given = _Headers(headers)
     if json is not None:
         given.setdefault("Content-Type", "application/json")
         return msgspec.json.encode(json), given
     return None if body is None else body.encode(), given
+
+
+def _check_one_body(body: object, json: object) -> None:
+    if body is not None and json is not None:
+        raise OutboundRefused("expected body or json, got both")
 
 
 class _Headers(dict[str, str]):
@@ -156,6 +180,14 @@ def _asked_for(reply: Reply) -> timedelta:
     except (InvalidValue, ValueError, TypeError, OverflowError):
         return _LONGEST_WAIT if text.isdecimal() else timedelta(0)
     return max(timedelta(0), min(wait, _LONGEST_WAIT))
+
+
+def _named(status: int) -> str:
+    """Return *status* with its name: dead letters are told apart by words, for numbers may vary from job to job."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:  # some servers have statuses of their own
+        return f"{status} ({_KINDS.get(status // 100, 'unknown')})"
 
 
 def _hint(reply: Reply) -> str:

@@ -44,8 +44,16 @@ def load_app(text: str, url: str | None = None) -> Mainspring:
     return app
 
 
-def app_or_sender(name: str | None, url: str | None) -> Mainspring:
-    """Return the app that the user named, or else one without tasks, which may speak of any."""
+def app_or_sender(name: str | None, url: str | None, team: str | None = None) -> Mainspring:
+    """Return the app that the user named, or else one without tasks, which may speak of any; bound to a *team*, or not.
+
+    An app that is a team's by its code is so unless another is named.
+    """
+    app = _app_or_sender(name, url)
+    return app if team is None else app.within(team)
+
+
+def _app_or_sender(name: str | None, url: str | None) -> Mainspring:
     if name:
         return load_app(name, url)
     sender = Mainspring(url)
@@ -57,8 +65,8 @@ def app_or_sender(name: str | None, url: str | None) -> Mainspring:
 @contextmanager
 def app_at(url: str | None, name: str | None = None, team: str | None = None) -> Iterator[Mainspring]:
     """Lend the app that the user named, or one without tasks, on a database that must be there; or that of a *team*."""
-    with closing(app_or_sender(name, url)) as app, existing(app.client.url):
-        yield app if team is None else app.within(team)
+    with closing(app_or_sender(name, url, team)) as app, existing(app.client.url):
+        yield app
 
 
 def find_place(text: str) -> Place:

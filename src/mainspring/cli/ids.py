@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from uuid import UUID
 
+from mainspring.client import Client
 from mainspring.errors import InvalidValue, JobNotFound
 from mainspring.model.job import Job
 from mainspring.model.text import shortened
-from mainspring.store import Store
+from mainspring.store.protocol import JobFilter
 
 _BEGINNING, _END = 12, 6
 _DIGITS = 32
@@ -37,19 +38,19 @@ def whole(text: str) -> UUID | None:
         return None
 
 
-def find(store: Store, text: str) -> Job:
+def find(client: Client, text: str) -> Job:
     """Return the job with the id *text*: the whole id, its beginning, or beginning and end with `..` between them."""
     parts = _ID.fullmatch(text.strip().lower().replace("-", ""))
     if parts is None or len(parts[0]) > _DIGITS:
         raise InvalidValue(f"expected the id of a job, whole or as a listing shows it, got: {shortened(text)}")
     beginning, end = parts[1], parts[2] or ""
     if len(beginning) == _DIGITS:
-        job = store.get([UUID(beginning)]).get(UUID(beginning))
+        job = client.find([UUID(beginning)]).get(UUID(beginning))
         found = [job] if job else []
     elif len(beginning) < _FEWEST:
         raise InvalidValue(f"expected at least the first {_FEWEST} digits of a job's id, got: {shortened(text)}")
     else:
-        found = _search(store, beginning, end)
+        found = _search(client, beginning, end)
     if not found:
         raise JobNotFound(text)
     if len(found) > 1:
@@ -57,12 +58,12 @@ def find(store: Store, text: str) -> Job:
     return found[0]
 
 
-def _search(store: Store, beginning: str, end: str) -> list[Job]:
+def _search(client: Client, beginning: str, end: str) -> list[Job]:
     """Return up to two jobs whose ids begin and end like that."""
     found: list[Job] = []
     before = UUID(beginning.ljust(_DIGITS, "f"))
     for _ in range(_MOST // _PAGE):
-        page = store.page(before=before, limit=_PAGE if end else 2)
+        page = client.page(JobFilter(), before, _PAGE if end else 2)
         fitting = [job for job in page if job.id.hex.startswith(beginning)]
         found += [job for job in fitting if job.id.hex.endswith(end)]
         if len(found) > 1 or not fitting or len(fitting) < len(page) or len(page) < _PAGE:

@@ -16,6 +16,12 @@ Url = Annotated[
         "--url", envvar="MAINSPRING_URL", metavar="URL", help="The address of the database.", show_envvar=True
     ),
 ]
+Team = Annotated[
+    str | None,
+    typer.Option(
+        "--team", envvar="MAINSPRING_TEAM", metavar="TEAM", help="Whose: sees and changes what is this team's alone."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
 AppName = Annotated[

@@ -100,8 +100,12 @@ def say_json_line(document: Mapping[str, object]) -> None:
 
 def complain(sentence: str) -> None:
     """Print what went wrong as one line on stderr."""
-    one_line = printable(without_passwords(" ".join(sentence.split())))
-    _console(stderr=True).print(Text.assemble(("error:", "bold red"), f" {one_line}"), soft_wrap=True)
+    _remark("error:", "bold red", sentence)
+
+
+def warn(sentence: str) -> None:
+    """Print what is odd about something that went well, likewise."""
+    _remark("warning:", "yellow", sentence)
 
 
 def ascii_only() -> bool:
@@ -113,6 +117,11 @@ def mark(good: bool) -> Text:
     """Return a tick or a cross, in letters where the terminal has no such signs."""
     signs = ("ok", "XX") if ascii_only() else ("✓", "✗")
     return Text(signs[0], "green") if good else Text(signs[1], "bold red")
+
+
+def _remark(kind: str, style: str, sentence: str) -> None:
+    one_line = printable(without_passwords(" ".join(sentence.split())))
+    _console(stderr=True).print(Text.assemble((kind, style), f" {one_line}"), soft_wrap=True)
 
 
 def _console(*, stderr: bool = False) -> Console:

@@ -13,6 +13,7 @@ from mainspring.cli.output import without_passwords
 from mainspring.cli.values import level, log_format
 from mainspring.errors import MainspringError
 from mainspring.signals import on_stop_signal
+from mainspring.store.open import check_url
 
 log = logging.getLogger("mainspring")
 
@@ -39,6 +40,7 @@ def server(
         ) from None
     stopped = threading.Event()
     with on_stop_signal(stopped.set), closing(app_or_sender(app, url)) as found:
+        check_url(found.client.url)  # nobody else would: a database that is not there yet may come
         serving = Server(found, host, port)
         log.info("database %s", without_passwords(found.client.url))
         serving.start()

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.database import client_at
 from mainspring.cli.ids import find
 from mainspring.cli.jobs.look import state_of, told
-from mainspring.cli.options import AsJson, JobId, Url
+from mainspring.cli.options import AsJson, JobId, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.documents.jobs import reason_document
 from mainspring.explain import Reason, explain
 from mainspring.model.job import Job, JobState, Wish
 
 
-def why(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def why(job_id: JobId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Say why a job is not running, for about how long, and what would let it."""
-    with existing(url) as store:
-        job = find(store, job_id)
-        reasons = explain(store, job, store.now())
+    with client_at(url, team) as client:
+        store = client.store
+        job = find(client, job_id)
+        reasons = explain(store, job, store.now(), None if team is None else client.sees)
     if as_json:
         say_json({"id": str(job.id), "state": job.state, "reasons": [reason_document(reason) for reason in reasons]})
     elif reasons:

@@ -27,7 +27,7 @@ from mainspring.cli.options import (
     Port,
     Retention,
 )
-from mainspring.cli.output import say, without_passwords
+from mainspring.cli.output import without_passwords
 from mainspring.cli.reload import run_reloading
 from mainspring.cli.supervisor import Supervisor, keep_alive
 from mainspring.cli.values import length, level, log_format, ports, weights
@@ -132,16 +132,6 @@ MetricsHost = Annotated[
     ),
 ]
 Reload = Annotated[bool, typer.Option("--reload", help="Start again when the code changes, for development.")]
-
-_EXAMPLE = """\
-from mainspring import Mainspring
-
-app = Mainspring()
-
-@app.task
-def greet(name: str) -> str:
-    return f"Hello, {name}!"
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,15 +261,12 @@ def up(  # noqa: PLR0913 - one parameter for each option
     form: LogFormat = "text",
     capture_logs: CaptureLogs = DEFAULT_CAPTURE,
 ) -> None:
-    """Run an app with all it needs, in one process: a worker, the sweeps, and the HTTP API."""
-    if not app:
-        say(_EXAMPLE)
-        raise InvalidValue(
-            "up needs an app; save the lines above as tasks.py for a start and run `mainspring up --app tasks:app`, "
-            'then in another terminal `mainspring enqueue greet "Ada"`'
-        )
+    """Run an app with all it needs, in one process: a worker, the sweeps, and the HTTP API.
+
+    Without one it runs requests, and the commands that --allow-command names.
+    """
     wanted = _Wanted(
-        app=app,
+        app=app or None,
         queues=queues or [],
         concurrency=concurrency,
         lease=lease,
@@ -320,7 +307,9 @@ def _work(wanted: _Wanted, settings: NodeSettings, log_at: int) -> NoReturn:
     node = _ToldNode(app, settings, line, server)
     _serve_metrics(wanted, app)
     log.info("%s", _about(wanted, app, node))
-    if not len(app.tasks) and wanted.app is not None:
+    if wanted.app is None:
+        log.info("no app, so only %s run; for tasks of your own add --app module:name", _builtin(wanted))
+    elif not len(app.tasks):
         log.warning("the app has no tasks, so there is nothing to run; import the modules that hold them")
     # With a supervisor, a service manager's signal comes twice: from it, and passed on.
     settled = run_until_signalled(node, again=line is None)
@@ -379,6 +368,10 @@ def _server(app: Mainspring, host: str, port: int) -> Server | None:
         log.warning("no API is served, because %s is not installed; add it with mainspring[server]", error.name)
         return None
     return Server(app, host, port)
+
+
+def _builtin(wanted: _Wanted) -> str:
+    return "requests and allowed commands" if wanted.commands else "requests"
 
 
 def _about(wanted: _Wanted, app: Mainspring, node: Node) -> str:

@@ -92,7 +92,7 @@ class Webhook(msgspec.Struct, frozen=True, tag_field="kind", tag="webhook", omit
 class Email(msgspec.Struct, frozen=True, tag_field="kind", tag="email", omit_defaults=True):
     """Tell people by mail. *subject* and *text* are templates that take the place of ours."""
 
-    to: Sequence[str]
+    to: str | Sequence[str]
     on: Sequence[str] = DEFAULT_EVENTS
     subject: str | None = None
     text: str | None = None
@@ -251,7 +251,14 @@ def _parts(parts: SplitResult) -> tuple[str, str, int | None]:
 def _check_template(text: str, name: str, longest: int) -> None:
     if not isinstance(text, str) or len(text) > longest or storable(text) != text:
         raise InvalidValue(f"expected {name} to be text of at most {longest:,} characters, got: {shortened(text)}")
-    for field in fields(text, name):
+    try:
+        named = fields(text, name)
+    except InvalidValue:
+        raise InvalidValue(
+            f"expected {name} to name facts of the notification, each as in {{task}}, got: {shortened(text)}; "
+            f"known are {', '.join(FIELDS)}"
+        ) from None
+    for field in named:
         if field not in FIELDS:
             hint = did_you_mean(field, FIELDS) or f"; known are {', '.join(FIELDS)}"
             raise InvalidValue(f"expected {name} to name facts of the notification, got {field!r}{hint}")

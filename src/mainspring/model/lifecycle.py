@@ -104,6 +104,11 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
         return self.workflow is not None or self.awaited
 
     @property
+    def forgets(self) -> bool:
+        """Whether what earlier attempts died of is no error of the job any more; the attempts keep theirs."""
+        return self.state is SUCCEEDED
+
+    @property
     def tells(self) -> bool:
         """Whether the job itself names whom to tell of it."""
         return self.job is not None and self.job.notify is not None

@@ -22,6 +22,7 @@ from mainspring.model.job import Priority, check_expires, check_key, check_name,
 from mainspring.model.limits import Limit, Want, want_of
 from mainspring.model.payload import Ref, convert, decode_call, encode_call
 from mainspring.model.retry import Retry
+from mainspring.model.secret import named_by
 from mainspring.model.template import check_template, fields, render
 from mainspring.model.text import shortened
 
@@ -64,6 +65,7 @@ class Task:
     makes_workflow: bool = False
     attempts: str | None = None  # the parameter, if there is one, that says how many a job has at most
     encrypt: bool = False  # whether arguments and results are sealed
+    check: Callable[[Mapping[str, Any]], None] | None = None  # refuses values that its annotations let through
     _shapes: dict[_Shape, msgspec.json.Decoder[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -244,7 +246,9 @@ class Task:
             if parameter.name in bound.arguments and parameter.name in self._hints and parameter.name not in unknown:
                 value, hint = bound.arguments[parameter.name], self._hints[parameter.name]
                 bound.arguments[parameter.name] = _convert(parameter, value, hint)
-        if not unknown:
+        if self.check is not None:
+            _check_values(self.check, bound.arguments, unknown)
+        elif not unknown:  # a decoder would pass the check by
             self._learn(len(call.args), tuple(call.kwargs))
         return bound.args, bound.kwargs
 
@@ -349,6 +353,18 @@ def _convert(parameter: inspect.Parameter, value: Any, hint: Any) -> Any:
     if parameter.kind is inspect.Parameter.VAR_KEYWORD:
         return {name: convert(item, hint, f"argument {name!r}") for name, item in value.items()}
     return convert(value, hint, f"argument {parameter.name!r}")
+
+
+def _check_values(
+    check: Callable[[Mapping[str, Any]], None], arguments: Mapping[str, Any], unknown: Collection[str]
+) -> None:
+    """Have the *arguments* checked that are known yet: no results of other jobs, and no secrets."""
+    try:
+        check({name: value for name, value in arguments.items() if name not in unknown and named_by(value) is None})
+    except InvalidPayload:
+        raise
+    except InvalidValue as error:
+        raise InvalidPayload(str(error)) from None
 
 
 def _for_workers_to_know(*args: object, **kwargs: object) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from mainspring.errors import Undelivered
+from mainspring.errors import InvalidValue, Undelivered
 from mainspring.model.channel import REFERENCE
+from mainspring.model.text import shortened
 from mainspring.outbound import Outbound
 
 SMTP, MAIL_FROM, BASE_URL = "MAINSPRING_SMTP", "MAINSPRING_MAIL_FROM", "MAINSPRING_BASE_URL"
+
+_BASE = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 
 Secret = Callable[[str, str], str]
 """Returns the secret of a team with a name, or raises why it can't."""
@@ -40,6 +44,13 @@ class Delivery:
         """Return what the environment of this process says."""
         smtp, mail_from, base_url = (os.environ.get(name) or None for name in (SMTP, MAIL_FROM, BASE_URL))
         return cls(smtp=smtp, mail_from=mail_from, base_url=base_url)
+
+    def check_base_url(self) -> None:
+        """Refuse what no link can begin with."""
+        if self.base_url is not None and not _BASE.fullmatch(self.base_url):
+            raise InvalidValue(
+                f"expected {BASE_URL} to be like https://jobs.example.org, got: {shortened(self.base_url)}"
+            )
 
     def links(self, notice: Mapping[str, object]) -> dict[str, str]:
         """Return where people find what *notice* is about; nothing unless it is known where they look."""

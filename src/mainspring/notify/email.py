@@ -19,6 +19,7 @@ from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue, Undeliverable, Undelivered
 from mainspring.model.channel import Email, check_address, check_header, one_line
 from mainspring.model.redact import Redactor
+from mainspring.model.text import shortened
 from mainspring.notify.delivery import MAIL_FROM, SMTP, Delivery
 from mainspring.notify.signature import EVENT, ID
 from mainspring.notify.words import html, subject, text, values_of
@@ -61,7 +62,9 @@ def server_of(url: str) -> Server:
     except ValueError:
         raise InvalidValue(f"{_EXPECTED}, got one that can't be read") from None
     if parts.scheme not in _PORTS or not host:
-        raise InvalidValue(f"{_EXPECTED}, got one that begins with {parts.scheme!r}")
+        # The rest of it may hold a password.
+        begins = f"one that begins with {parts.scheme!r}" if parts.scheme else "one that begins with none of these"
+        raise InvalidValue(f"{_EXPECTED}, got {begins}")
     if parts.scheme == "smtp" and not _is_loopback(host):
         raise InvalidValue(
             f"{_EXPECTED}; {host} is another machine, where all could be read on the way: use smtp+starttls:// or "
@@ -76,8 +79,23 @@ def sender_of(mail_from: str) -> Address:
     check_header(mail_from, MAIL_FROM)
     name, separator, rest = mail_from.strip().rpartition("<")
     address = rest.removesuffix(">") if separator else rest
-    check_address(address, MAIL_FROM)
+    try:
+        check_address(address)
+    except InvalidValue:
+        raise InvalidValue(
+            f"expected {MAIL_FROM} to be an address in ASCII, with a name before it or without, as in "
+            f"'Mainspring <jobs@example.org>', got: {shortened(mail_from)}"
+        ) from None
     return Address(display_name=name.strip().strip('"'), addr_spec=address)
+
+
+def check_delivery(delivery: Delivery) -> None:
+    """Refuse what says neither where mail goes, nor whom it is from, nor what links begin with, but means to."""
+    if delivery.smtp is not None:
+        server_of(delivery.smtp)
+    if delivery.mail_from is not None:
+        sender_of(delivery.mail_from)
+    delivery.check_base_url()
 
 
 def send(

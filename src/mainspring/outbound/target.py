@@ -53,7 +53,7 @@ def target_of(url: str) -> Target:
     if "@" in found["authority"]:
         raise OutboundRefused("expected a URL without a user name and password; send them in a header")
     authority = _AUTHORITY.fullmatch(found["authority"])
-    if authority is None:
+    if authority is None or int(authority["port"] or 1) not in range(1, 65_536):
         raise OutboundRefused("expected a URL with a host name and, at most, a port: http://example.com:8080/path")
     host = (authority["inner"] if authority["host"] is None else authority["host"]).lower().removesuffix(".")
     return Target(

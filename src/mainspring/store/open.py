@@ -18,6 +18,7 @@ _PATIENCE = 5.0
 """Seconds for one try of a call, where there is time for three."""
 
 _EXPECTED = "expected a database address like sqlite:///mainspring.db or postgresql://user@host/name"
+_SCHEMES = ("sqlite", "postgresql", "postgres")
 _SQLITE_OPTIONS = {"synchronous": ("full", "normal", "extra")}
 
 
@@ -40,17 +41,27 @@ def open_store(url: str, *, clock: Clock | None = None, prepared: bool = True, d
     return SqlStore(db)
 
 
+def check_url(url: str) -> None:
+    """Refuse what can't be the address of a database; whether one is there is not asked."""
+    if _scheme(url.strip()) == "sqlite":
+        _sqlite_parts(url.strip())
+    else:
+        _check_postgres(url.strip())
+
+
 def _connect(url: str, clock: Clock | None, deadline: float) -> Database:
+    return _sqlite(url, clock, deadline) if _scheme(url) == "sqlite" else _postgres(url, clock, deadline)
+
+
+def _scheme(url: str) -> str:
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise InvalidURL(f"{_EXPECTED}, got: {_shown(url)}")
-    if scheme == "sqlite":
-        return _sqlite(url, clock, deadline)
-    if scheme in ("postgresql", "postgres"):
-        return _postgres(url, clock, deadline)
-    # The rest of the address may hold a password, so only the scheme is shown.
-    hint = did_you_mean(scheme, ["sqlite", "postgresql", "postgres"])
-    raise InvalidURL(f"{_EXPECTED}, got one that begins with {scheme!r}{hint}")
+    if scheme not in _SCHEMES:
+        # The rest of the address may hold a password, so only the scheme is shown.
+        hint = did_you_mean(scheme, _SCHEMES)
+        raise InvalidURL(f"{_EXPECTED}, got one that begins with {scheme!r}{hint}")
+    return scheme
 
 
 def _sqlite(url: str, clock: Clock | None, deadline: float) -> Database:
@@ -108,8 +119,15 @@ def _sqlite_parts(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _postgres(url: str, clock: Clock | None, deadline: float) -> Database:
+    _check_postgres(url)
+    from mainspring.store.postgres.database import PostgresDatabase
+
+    return PostgresDatabase(url, clock=clock, patience=min(_PATIENCE, deadline / 3), deadline=deadline)
+
+
+def _check_postgres(url: str) -> None:
     try:
-        from mainspring.store.postgres.database import PostgresDatabase
+        from mainspring.store.postgres.connections import check_address
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
@@ -118,7 +136,7 @@ def _postgres(url: str, clock: Clock | None, deadline: float) -> Database:
     server, _, rest = url.partition("://")[2].partition("/")
     if server.count("@") > 1 or "@" in rest.partition("?")[0]:
         raise InvalidURL("expected at most one @ in the database address; write @ in a password as %40 and / as %2F")
-    return PostgresDatabase(url, clock=clock, patience=min(_PATIENCE, deadline / 3), deadline=deadline)
+    check_address(url)
 
 
 def _shown(url: str) -> str:

@@ -198,7 +198,12 @@ def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], docume
     given = {settlement.job_id for settlement in alike}
     # The ids come back only when some were stale; to read 500 of them would take longer than to settle 100 jobs.
     ((settled, ids, children),) = runner.run(
-        "settle_done", settlements=document, expected=len(given), awaited=awaited, **ending._asdict()
+        "settle_done",
+        settlements=document,
+        expected=len(given),
+        awaited=awaited,
+        forgets=alike[0].forgets,
+        **ending._asdict(),
     )
     finished = given if settled == len(given) else rows.read_ids(ids)
     return _Settled(finished, _settled_before(runner, alike), children)

@@ -150,3 +150,11 @@ def test_a_secret_that_is_given_anew_takes_the_place_of_the_old_one() -> None:
 @pytest.mark.parametrize("char", BREAKS)
 def test_whatever_ends_a_line_does_not_in_a_header(char: str) -> None:
     assert one_line(f" a{char}{char}b ") == "a b"
+
+
+@pytest.mark.parametrize("template", ["{task.__class__}", "{task[0]}", "{task!r}", "{", "{task:>9}"])
+@pytest.mark.parametrize("name", ["subject", "text"])
+def test_what_a_template_may_name_is_told(name: str, template: str) -> None:
+    known = f"expected {name} to name facts of the notification, each as in {{task}}, got: .*; known are event, team, "
+    with pytest.raises(InvalidValue, match=known):
+        Email("ops@example.org", **{name: template})

@@ -11,9 +11,9 @@ import msgspec
 import typer
 
 from mainspring.app import DEFAULT_URL, Mainspring
-from mainspring.cli.alerts.options import AlertId, Team
+from mainspring.cli.alerts.options import AlertId
 from mainspring.cli.note import note
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import length, share, value, whole_number
 from mainspring.documents.alerts import alert_document

@@ -8,10 +8,9 @@ from mainspring.app import DEFAULT_URL
 from mainspring.cli.alerts.add import add
 from mainspring.cli.alerts.control import remove
 from mainspring.cli.alerts.list import list_alerts
-from mainspring.cli.alerts.options import Team
 from mainspring.cli.alerts.show import show_alert
 from mainspring.cli.group import Group
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.pauses import check_options_follow
 
 alerts = typer.Typer(cls=Group)

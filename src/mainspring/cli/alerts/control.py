@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.alerts.options import AlertId, Team
+from mainspring.cli.alerts.options import AlertId
 from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json
 
 

@@ -7,9 +7,8 @@ from datetime import datetime
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.alerts.look import state_of
-from mainspring.cli.alerts.options import Team
 from mainspring.cli.apps import app_at
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, without_passwords
 from mainspring.clock import SystemClock
 from mainspring.documents.alerts import alert_document

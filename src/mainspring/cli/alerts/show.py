@@ -10,9 +10,9 @@ from rich.text import Text
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.alerts.look import state_of
-from mainspring.cli.alerts.options import AlertId, Team
+from mainspring.cli.alerts.options import AlertId
 from mainspring.cli.apps import app_at
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, say_json, show
 from mainspring.cli.times import ago, local
 from mainspring.clock import SystemClock

@@ -6,7 +6,7 @@ from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by, note_letters
-from mainspring.cli.options import AsJson, Queue, TaskName, Url
+from mainspring.cli.options import AsJson, Queue, TaskName, Team, Url
 from mainspring.cli.output import say, say_json
 from mainspring.model.text import counted
 
@@ -18,11 +18,12 @@ def discard(  # noqa: PLR0913 - one parameter for each option
     task: TaskName = None,
     reason: Reason = None,
     yes: Yes = False,
+    team: Team = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Give dead letters up. They count as cancelled, and stay in history until they are pruned."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         chosen, count = chosen_by(app, group, ids, queue, task)
         deed = f"discard {counted(count, 'dead letter')}"
         if count and not ids and not yes and not confirmed(deed, as_json):

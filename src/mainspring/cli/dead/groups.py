@@ -9,7 +9,7 @@ import typer
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
-from mainspring.cli.options import AsJson, Queue, TaskName, Url
+from mainspring.cli.options import AsJson, Queue, TaskName, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago
 from mainspring.clock import SystemClock
@@ -23,10 +23,15 @@ _MESSAGE = 200
 
 
 def groups(
-    queue: Queue = None, task: TaskName = None, limit: Limit = 50, url: Url = DEFAULT_URL, as_json: AsJson = False
+    queue: Queue = None,
+    task: TaskName = None,
+    limit: Limit = 50,
+    team: Team = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """List dead letters by their cause, the one seen last first."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         found = app.dead.groups(queue=queue, task=task, limit=limit)
     if as_json:
         say_json({"groups": [group_document(group) for group in found]})

@@ -9,7 +9,7 @@ from mainspring.cli.apps import app_at
 from mainspring.cli.dead.groups import error_in_short
 from mainspring.cli.dead.options import GroupName
 from mainspring.cli.ids import find, short, whole
-from mainspring.cli.options import AsJson, Before, Limit, Queue, TaskName, Url
+from mainspring.cli.options import AsJson, Before, Limit, Queue, TaskName, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago
 from mainspring.clock import SystemClock
@@ -23,12 +23,13 @@ def list_letters(  # noqa: PLR0913 - one parameter for each option
     task: TaskName = None,
     limit: Limit = 20,
     before: Before = None,
+    team: Team = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """List dead letters, newest job first."""
-    with app_at(url) as app:
-        start = None if before is None else whole(before) or find(app.client.store, before).id
+    with app_at(url, team=team) as app:
+        start = None if before is None else whole(before) or find(app.client, before).id
         found = app.dead.list(group=group, queue=queue, task=task, before=start, limit=limit)
         jobs, keys = [handle.snapshot for handle in found], app.client.keys
     more = jobs[-1] if len(jobs) == limit else None

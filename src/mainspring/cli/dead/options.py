@@ -35,7 +35,7 @@ def chosen_by(
             f"got {'both' if ids else 'neither'}"
         )
     if ids:
-        found: list[UUID | str] = [find(app.client.store, text).id for text in ids]
+        found: list[UUID | str] = [find(app.client, text).id for text in ids]
         return {"ids": found}, len(found)
     return {"group": group, "queue": queue, "task": task}, app.dead.count(group, queue, task)
 

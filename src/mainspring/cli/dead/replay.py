@@ -10,7 +10,7 @@ import typer
 from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by, note_letters
-from mainspring.cli.options import AppName, AppUrl, AsJson, Queue, TaskName
+from mainspring.cli.options import AppName, AppUrl, AsJson, Queue, TaskName, Team
 from mainspring.cli.output import counting, say, say_json
 from mainspring.cli.values import named_arguments, share
 from mainspring.documents.dead import replay_document
@@ -48,6 +48,7 @@ def replay(  # noqa: PLR0913 - one parameter for each option
     changes: Changes = None,
     reason: Reason = None,
     yes: Yes = False,
+    team: Team = None,
     app: AppName = None,
     url: AppUrl = None,
     as_json: AsJson = False,
@@ -57,7 +58,7 @@ def replay(  # noqa: PLR0913 - one parameter for each option
     It can be interrupted, and run again for the rest. The exit code is 1 when it stopped because of failures.
     """
     pace, stop, patch = rate(rate_text, "--rate"), share(stop_at, "--stop-at"), named_arguments(changes or [], "--set")
-    with app_at(url, app) as found:
+    with app_at(url, app, team) as found:
         chosen, count = chosen_by(found, group, ids, queue, task)
         deed = f"replay {counted(count, 'dead letter')}"
         if count and not ids and not yes and not confirmed(deed, as_json):

@@ -12,12 +12,13 @@ import typer
 from msgspec.structs import asdict
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.database import client_at
 from mainspring.cli.ids import find
 from mainspring.cli.note import note, teams_of
-from mainspring.cli.options import AsJson, Key, Queue, State, TaskName, Url
+from mainspring.cli.options import AsJson, Key, Queue, State, TaskName, Team, Url
 from mainspring.cli.output import complain, counting, say, say_json
 from mainspring.cli.values import job_state
+from mainspring.client import Client
 from mainspring.errors import InvalidValue, JobNotFound
 from mainspring.model.job import Job, JobState, Wish
 from mainspring.model.text import counted
@@ -126,10 +127,11 @@ def _command(action: _Action, about: str) -> Callable[..., None]:
         key: Key = None,
         reason: Reason = None,
         yes: Yes = False,
+        team: Team = None,
         url: Url = DEFAULT_URL,
         as_json: AsJson = False,
     ) -> None:
-        _run(_Call(action, ids or [], _match(state, queue, task, key), reason, yes, as_json), url)
+        _run(_Call(action, ids or [], _match(state, queue, task, key), reason, yes, as_json), team, url)
 
     command.__name__, command.__doc__ = action.verb, about
     return command
@@ -152,18 +154,19 @@ def resume(  # noqa: PLR0913 - one parameter for each option
     task: TaskName = None,
     key: Key = None,
     yes: Yes = False,
+    team: Team = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Let paused jobs go on at their due time."""
-    _run(_Call(_RESUME, ids or [], _match(state, queue, task, key), None, yes, as_json), url)
+    _run(_Call(_RESUME, ids or [], _match(state, queue, task, key), None, yes, as_json), team, url)
 
 
 def _match(state: str | None, queue: str | None, task: str | None, key: str | None) -> JobFilter:
     return JobFilter(state=None if state is None else job_state(state), queue=queue, task=task, key=key)
 
 
-def _run(call: _Call, url: str) -> None:
+def _run(call: _Call, team: str | None, url: str) -> None:
     chosen = call.match != JobFilter()
     if chosen == bool(call.ids):
         raise InvalidValue(
@@ -175,15 +178,16 @@ def _run(call: _Call, url: str) -> None:
             f"a job that is {call.match.state} can't be {call.action.done}; "
             f"expected --state to be one of {', '.join(call.action.fitting)}"
         )
-    with existing(url) as store:
+    with client_at(url, team) as client:
         if chosen:
-            _act_on_many(store, call)
+            _act_on_many(client, call)
         else:
-            _act_on_named(store, call)
+            _act_on_named(client, call)
 
 
-def _act_on_named(store: Store, call: _Call) -> None:
-    jobs, missing = _found(store, call.ids)
+def _act_on_named(client: Client, call: _Call) -> None:
+    store = client.store
+    jobs, missing = _found(client, call.ids)
     if jobs:
         note(store.record_audit, f"job.{call.action.verb}", teams_of(jobs), reason=call.reason)
     after = _acted(store, call, [job.id for job in jobs])
@@ -198,13 +202,13 @@ def _act_on_named(store: Store, call: _Call) -> None:
         raise typer.Exit(_MISSING)
 
 
-def _found(store: Store, ids: list[str]) -> tuple[list[Job], list[str]]:
+def _found(client: Client, ids: list[str]) -> tuple[list[Job], list[str]]:
     """Return the jobs with these *ids*, each once, and the ids that no job has."""
     jobs: dict[UUID, Job] = {}
     missing: list[str] = []
     for text in ids:
         try:
-            job = find(store, text)
+            job = find(client, text)
         except JobNotFound:
             missing.append(text)
         else:
@@ -227,8 +231,9 @@ def _change(before: Job, after: Job) -> dict[str, object]:
     return {"id": str(before.id), "before": before.state, "state": after.state}
 
 
-def _act_on_many(store: Store, call: _Call) -> None:
-    ids = list(_matching(store, call))
+def _act_on_many(client: Client, call: _Call) -> None:
+    store = client.store
+    ids = list(_matching(client, call))
     if not ids:
         _report(call, 0, 0)
         return
@@ -236,7 +241,14 @@ def _act_on_many(store: Store, call: _Call) -> None:
         say("Nothing was changed.")
         return
     chosen = {name: value for name, value in asdict(call.match).items() if value is not None}
-    note(store.record_audit, f"job.{call.action.verb}", [None], reason=call.reason, found=len(ids), **chosen)
+    note(
+        store.record_audit,
+        f"job.{call.action.verb}",
+        {None: client.scope},
+        reason=call.reason,
+        found=len(ids),
+        **chosen,
+    )
     changed = 0
     with counting(f"{call.action.verb.capitalize()} jobs", len(ids)) as advance:
         for start in range(0, len(ids), _BATCH):
@@ -256,12 +268,12 @@ def _acted(store: Store, call: _Call, ids: Collection[UUID]) -> dict[UUID, Job]:
     return store.get(ids)
 
 
-def _matching(store: Store, call: _Call) -> Iterator[UUID]:
+def _matching(client: Client, call: _Call) -> Iterator[UUID]:
     states = call.action.usual if call.match.state is None else (call.match.state,)
     for state in states:
         match = JobFilter(state=state, queue=call.match.queue, task=call.match.task, key=call.match.key)
         before: UUID | None = None
-        while page := store.page(match, before=before, limit=_BATCH):
+        while page := client.page(match, before, _BATCH):
             yield from (job.id for job in page)
             before = page[-1].id
 

@@ -10,9 +10,9 @@ import typer
 from rich.table import Table
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.database import client_at
 from mainspring.cli.ids import find
-from mainspring.cli.options import AsJson, JobId, Url
+from mainspring.cli.options import AsJson, JobId, Team, Url
 from mainspring.cli.output import cell, say, say_json, say_json_line
 from mainspring.cli.times import local
 from mainspring.clock import SystemClock
@@ -36,11 +36,12 @@ Contains = Annotated[
 ]
 
 
-def logs(
+def logs(  # noqa: PLR0913 - one parameter for each option
     job_id: JobId,
     follow: Follow = False,
     level: Level = None,
     contains: Contains = None,
+    team: Team = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -49,8 +50,9 @@ def logs(
     With both --follow and --json, each line of the output is one JSON object.
     """
     match = LogFilter(contains=contains, level=level.lower() if level else None)
-    with existing(url) as store:
-        job = find(store, job_id)
+    with client_at(url, team) as client:
+        store = client.store
+        job = find(client, job_id)
         if follow:
             for line in following(store, job.id, match, SystemClock().sleep):
                 say_json_line(line_document(line)) if as_json else _say(line)

@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.database import client_at
 from mainspring.cli.ids import find
 from mainspring.cli.jobs.kin import kin
 from mainspring.cli.jobs.logs import log_table
 from mainspring.cli.jobs.look import how_far, state_of, told
-from mainspring.cli.options import AsJson, JobId, Url
+from mainspring.cli.options import AsJson, JobId, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.times import ago, local, span, until
 from mainspring.clock import SystemClock
@@ -47,15 +47,16 @@ _LONGEST_RESULT = 200
 _ENCRYPTED = "encrypted"
 
 
-def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def show_job(job_id: JobId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Show one job: its facts, arguments, result, error, attempts, steps and last log lines."""
-    with existing(url) as store:
-        job = find(store, job_id)
+    with client_at(url, team) as client:
+        store = client.store
+        job = find(client, job_id)
         attempts = store.attempts(job.id)
         # The lines of the last attempt only: those of earlier ones may be many, and `jobs logs` has them.
         lines = store.logs(job.id, after=(job.fence, 0), limit=_MOST_LINES)
         steps = store.steps(job.id)
-        reasons = explain(store, job, store.now())
+        reasons = explain(store, job, store.now(), None if team is None else client.sees)
         names = _worker_names(attempts)
         related = list(kin(store, job))
     keys = keyring(url)
@@ -69,8 +70,10 @@ def show_job(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> 
         return
     now = SystemClock().now()
     _show_facts(job, [*_facts(job, keys, names, now), *related], reasons)
-    if job.failure is not None:
-        _show_failure(job, job.failure, attempts)
+    # One that has succeeded has none, and its attempts may have had one each.
+    failures = [job.failure, *(attempt.failure for attempt in reversed(attempts))]
+    if failure := next(filter(None, failures), None):
+        _show_failure(job, failure, attempts)
     if attempts:
         _show_attempts(attempts)
     if steps:
@@ -96,6 +99,8 @@ def _show_facts(job: Job, known: Sequence[tuple[str, str]], reasons: list[Reason
 
 def _facts(job: Job, keys: Keyring, names: Mapping[UUID, str], now: datetime) -> Iterator[tuple[str, str]]:
     yield "Task", job.task
+    if job.team is not None:
+        yield "Team", job.team
     yield "Arguments", _arguments(job, keys)
     yield "Queue", f"{job.queue}, priority {job.priority}"
     if job.key is not None:

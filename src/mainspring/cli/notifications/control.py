@@ -32,7 +32,7 @@ def add(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Have people or a program told of what becomes of all jobs of a team. One whose id is known is changed."""
     channel = _channel(email, webhook, on or DEFAULT_EVENTS, secret)
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         note(app.audit.record, "notification.put", {rule_id: team or DEFAULT_TEAM}, to=channel.place)
         rule = app.notifications.add(rule_id, channel, team=team)
     if as_json:
@@ -43,7 +43,7 @@ def add(  # noqa: PLR0913 - one parameter for each option
 
 def remove(rule_id: RuleId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Remove a notification. What is under way goes out."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         app.notifications.get(rule_id, team=team)  # which says so if there is no such rule
         note(app.audit.record, "notification.remove", {rule_id: team or DEFAULT_TEAM})
         app.notifications.remove(rule_id, team=team)
@@ -55,7 +55,7 @@ def remove(rule_id: RuleId, team: Team = None, url: Url = DEFAULT_URL, as_json: 
 
 def send_test(rule_id: RuleId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Send a word from this machine and now, as the environment says, and tell what came of it."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         place = app.notifications.get(rule_id, team=team).channel.place
         try:
             answer, problem = app.notifications.test(rule_id, team=team), None

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
-from mainspring.cli.notifications.options import AnyTeam
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, without_passwords
 from mainspring.documents.notifications import rule_document
 from mainspring.model.channel import Webhook
 
 
-def list_notifications(team: AnyTeam = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_notifications(team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List whom teams want to be told of what becomes of their jobs. Secrets are not shown."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         found = app.notifications.list(team=team)
     if as_json:
         say_json({"notifications": [rule_document(one) for one in found]})

@@ -10,9 +10,14 @@ from mainspring.model.channel import Event
 
 RuleId = Annotated[str, typer.Argument(metavar="ID", help="The id of the notification.")]
 Team = Annotated[
-    str | None, typer.Option("--team", metavar="TEAM", help="The team whose jobs it is about; else the default one.")
+    str | None,
+    typer.Option(
+        "--team",
+        envvar="MAINSPRING_TEAM",
+        metavar="TEAM",
+        help="The team whose jobs it is about; else the default one.",
+    ),
 ]
-AnyTeam = Annotated[str | None, typer.Option("--team", metavar="TEAM", help="Only those of this team.")]
 To = Annotated[list[str] | None, typer.Option("--email", metavar="ADDRESS", help="Whom to mail. May be said again.")]
 Hook = Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Where to post.")]
 On = Annotated[

@@ -6,7 +6,7 @@ import typer
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.group import Group
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.pauses import check_options_follow
 from mainspring.cli.queues.control import give, pause, resume, set_queue
 from mainspring.cli.queues.list import list_queues
@@ -19,9 +19,9 @@ queues.command()(give)
 
 
 @queues.callback(invoke_without_command=True)
-def _queues(context: typer.Context, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def _queues(context: typer.Context, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the queues: what waits there, who serves them, what is paused. Or rule them."""
     if context.invoked_subcommand is None:
-        list_queues(url, as_json)
+        list_queues(team, url, as_json)
     else:
         check_options_follow(context)

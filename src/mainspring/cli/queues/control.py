@@ -7,7 +7,7 @@ from datetime import timedelta
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.pauses import By, Reason, resume_each, tell_paused
 from mainspring.cli.queues.options import NOBODY, Ageing, QueueName, QueueNames, TeamOrNobody
@@ -21,20 +21,25 @@ from mainspring.model.text import shortened
 
 
 def pause(
-    names: QueueNames, reason: Reason = None, by: By = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+    names: QueueNames,
+    reason: Reason = None,
+    by: By = None,
+    team: Team = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Let no worker claim from queues until they are resumed. What runs goes on."""
     for name in names:
         check_name(name, "queue")  # all of them first, so that nothing is half done
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         note(app.audit.record, "queue.pause", dict.fromkeys(names), reason=reason, by=by)
         paused = [app.queues.pause(name, reason=reason, by=by) for name in dict.fromkeys(names)]
     tell_paused(paused, as_json)
 
 
-def resume(names: QueueNames, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def resume(names: QueueNames, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Let workers claim from queues again."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         note(app.audit.record, "queue.resume", dict.fromkeys(names))
         queues = app.queues
         resume_each(
@@ -42,11 +47,13 @@ def resume(names: QueueNames, url: Url = DEFAULT_URL, as_json: AsJson = False) -
         )
 
 
-def set_queue(name: QueueName, ageing: Ageing, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def set_queue(
+    name: QueueName, ageing: Ageing, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Say how urgent jobs of a queue go before others: strictly, or with ageing, so that none starves."""
     wanted = _read_ageing(ageing)
     check_name(name, "queue")
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         note(app.audit.record, "queue.set", [name], ageing=ageing)
         app.queues.set(name, ageing=wanted)
     if as_json:

@@ -23,9 +23,9 @@ _SHOWN = {
 }
 
 
-def list_queues(url: str, as_json: bool) -> None:
-    """List the queues of the database at *url*."""
-    with app_at(url) as app:
+def list_queues(team: str | None, url: str, as_json: bool) -> None:
+    """List the queues of the database at *url*, those of a *team* if one is named."""
+    with app_at(url, team=team) as app:
         found = app.queues.list()
     if as_json:
         say_json({"queues": [queue_document(queue) for queue in found]})

@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from typing import Annotated, cast
 
 import typer
-from msgspec.structs import replace
 
 from mainspring.cli.apps import app_or_sender
 from mainspring.cli.enqueue import Arguments, Kwargs, PriorityName, Queue, Task, check_no_options
 from mainspring.cli.note import note
-from mainspring.cli.options import AppName, AppUrl, AsJson
+from mainspring.cli.options import AppName, AppUrl, AsJson, Team
 from mainspring.cli.output import say, say_json
 from mainspring.cli.schedules.look import standing
 from mainspring.cli.schedules.options import ScheduleId
@@ -72,7 +71,6 @@ ExpectSuccess = Annotated[
     ),
 ]
 Notes = Annotated[str | None, typer.Option("--notes", metavar="TEXT", help="What people should know about it.")]
-Team = Annotated[str | None, typer.Option("--team", metavar="NAME", help="Whose it and its jobs are.")]
 
 
 def add(  # noqa: PLR0913 - one parameter for each option
@@ -129,16 +127,14 @@ def add(  # noqa: PLR0913 - one parameter for each option
         "notes": notes,
     }
     options = cast(ScheduleOptions, {name: value for name, value in given.items() if value is not None})
-    with closing(app_or_sender(app, url)) as sender:
-        schedules = (sender if team is None else sender.within(team)).schedules
+    with closing(app_or_sender(app, url, team)) as sender:
+        schedules = sender.schedules
         new = schedules.new(schedule_id, task, trigger, **options)
         before = sender.client.store.get_schedules([new.id]).get(new.id)
         owner = {new.id: new.definition.team or DEFAULT_TEAM}
         note(sender.audit.record, "schedule.add", owner, task=new.definition.task, trigger=str(trigger))
         schedules.add_many([new])
         schedule = schedules.get(schedule_id)
-    if team is not None:
-        schedule = replace(schedule, id=new.id)  # what the other commands call it
     now = SystemClock().now()
     if as_json:
         say_json(schedule_document(schedule, now))

@@ -10,7 +10,7 @@ from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.note import note, teams_of
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.schedules import look
 from mainspring.cli.schedules.options import ScheduleId, Yes
@@ -26,11 +26,12 @@ From = Annotated[str, typer.Option("--from", metavar="INSTANT", help="The first 
 To = Annotated[str, typer.Option("--to", metavar="INSTANT", help="The instant before which to end.")]
 
 
-def backfill(
+def backfill(  # noqa: PLR0913 - one parameter for each option
     schedule_id: ScheduleId,
     start_text: From,
     end_text: To,
     yes: Yes = False,
+    team: Team = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -38,7 +39,7 @@ def backfill(
     start, end = instant(start_text, "--from"), instant(end_text, "--to")
     if end <= start:
         raise InvalidValue(f"expected --to to come after --from, got: {start_text} and {end_text}")
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         schedules = app.schedules
         schedule = schedules.get(schedule_id)
         trigger = schedule.definition.trigger

@@ -11,7 +11,7 @@ from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.note import note, teams_of
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.pauses import By, Reason
 from mainspring.cli.schedules.look import standing
@@ -29,20 +29,27 @@ _MISSING = 1
 
 
 def pause(
-    ids: ScheduleIds, reason: Reason = None, by: By = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+    ids: ScheduleIds,
+    reason: Reason = None,
+    by: By = None,
+    team: Team = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Hold schedules until they are resumed. The jobs that they have made go on."""
-    _move("pause", ids, lambda schedules, one: schedules.pause(one, reason=reason, by=by), url, as_json)
+    _move("pause", ids, lambda schedules, one: schedules.pause(one, reason=reason, by=by), team, url, as_json)
 
 
-def resume(ids: ScheduleIds, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def resume(ids: ScheduleIds, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Let schedules go on with their next tick. Those that came in the meantime are skipped."""
-    _move("resume", ids, Schedules.resume, url, as_json)
+    _move("resume", ids, Schedules.resume, team, url, as_json)
 
 
-def remove(ids: ScheduleIds, yes: Yes = False, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def remove(
+    ids: ScheduleIds, yes: Yes = False, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Remove schedules. Their jobs and their history stay."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         schedules = app.schedules
         found, missing = _each(ids, schedules.get)
         if found and not yes and not confirmed(f"remove {counted(len(found), 'schedule')}", as_json):
@@ -61,9 +68,9 @@ def remove(ids: ScheduleIds, yes: Yes = False, url: Url = DEFAULT_URL, as_json: 
     _complain(missing)
 
 
-def trigger(schedule_id: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def trigger(schedule_id: ScheduleId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Enqueue the job of a schedule now, out of turn and even if it is paused; print the job's id and state."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         note(app.audit.record, "schedule.trigger", teams_of([app.schedules.get(schedule_id)]))
         job = app.schedules.trigger(schedule_id).refresh()
     if as_json:
@@ -72,8 +79,10 @@ def trigger(schedule_id: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = F
         say(f"{job.id} {job.state}")
 
 
-def _move(verb: str, ids: list[str], move: Callable[[Schedules, str], Schedule], url: str, as_json: bool) -> None:
-    with app_at(url) as app:
+def _move(
+    verb: str, ids: list[str], move: Callable[[Schedules, str], Schedule], team: str | None, url: str, as_json: bool
+) -> None:
+    with app_at(url, team=team) as app:
         found, _ = _each(ids, app.schedules.get)
         note(app.audit.record, f"schedule.{verb}", teams_of(found))
         moved, missing = _each(ids, lambda one: move(app.schedules, one))

@@ -14,7 +14,7 @@ from rich.table import Table
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.ids import short
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width
 from mainspring.cli.schedules.look import WIDE, instant, short_instant, verdict_of, zone_of
 from mainspring.cli.schedules.options import ScheduleId
@@ -46,12 +46,13 @@ def history(
     schedule_id: ScheduleId,
     limit: Limit = 50,
     verdict: VerdictName = None,
+    team: Team = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """List what became of a schedule's ticks, the latest first. That outlives the schedule."""
     wanted = None if verdict is None else _verdict(verdict)
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         rows = islice(_rows(app.schedules, schedule_id), _MOST)
         ticks = list(islice((row for row in rows if wanted in (None, row.verdict)), limit))
         schedule = None

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from mainspring.cli.apps import app_or_sender
 from mainspring.cli.database import existing
-from mainspring.cli.options import AppName, AppUrl, AsJson
+from mainspring.cli.options import AppName, AppUrl, AsJson, Team
 from mainspring.cli.output import cell, listing, mark, say, say_json, show
 from mainspring.cli.schedules.heatmap import HeatMap
 from mainspring.cli.schedules.look import instant
@@ -28,14 +28,14 @@ _SHOWN = 10
 _BUSIEST = 5
 
 
-def lint_schedules(app: AppName = None, url: AppUrl = None, as_json: AsJson = False) -> None:
+def lint_schedules(team: Team = None, app: AppName = None, url: AppUrl = None, as_json: AsJson = False) -> None:
     """Look for schedules with something wrong or odd about them, and show when they fire all at once.
 
     Tasks that no live worker knows are found too, and with an app those that it does not know.
 
     Exit code: 1 when a schedule never fires, is overdue, or enqueues a task that is not known.
     """
-    with closing(app_or_sender(app, url)) as sender, existing(sender.client.url) as store:
+    with closing(app_or_sender(app, url, team)) as sender, existing(sender.client.url) as store:
         schedules = sender.schedules.list()
         known = {*(task.name for task in sender.tasks), *sender.tasks.builtin} if app else None
         alive = [session for session in store.sessions() if session.alive]

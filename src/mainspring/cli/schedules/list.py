@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width, without_passwords
 from mainspring.cli.schedules.look import (
     WIDE,
@@ -26,9 +26,9 @@ _ROOM_FOR_TASKS = 100
 """Columns; with fewer, ids and triggers would be in shreds."""
 
 
-def list_schedules(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_schedules(team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List all schedules, each with its next tick by the clocks it goes by."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         found = app.schedules.list()
     now = SystemClock().now()
     if as_json:

@@ -10,7 +10,7 @@ import typer
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.cli.schedules.look import distance, instant, zone_of
 from mainspring.cli.schedules.options import ScheduleId
@@ -22,9 +22,11 @@ from mainspring.model.schedule import Schedule
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many ticks to show.")]
 
 
-def preview(schedule_id: ScheduleId, limit: Limit = 20, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def preview(
+    schedule_id: ScheduleId, limit: Limit = 20, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Show the next ticks of a schedule, by its clocks and in UTC, with a remark where the clocks change."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         schedule = app.schedules.get(schedule_id)
         ticks = [] if schedule.ended else app.schedules.preview(schedule_id, limit)
     if as_json:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, say, say_json, show
 from mainspring.cli.schedules.history import tick_table
 from mainspring.cli.schedules.look import arguments, distance, instant, state_of, zone_of
@@ -24,9 +24,9 @@ from mainspring.model.team import full_name, local_name
 _LAST_TICKS = 5
 
 
-def show_schedule(schedule_id: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def show_schedule(schedule_id: ScheduleId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Show one schedule: what it says, where it stands, and what became of its last ticks."""
-    with app_at(url) as app:
+    with app_at(url, team=team) as app:
         schedule = app.schedules.get(schedule_id)
         ticks = app.schedules.history(schedule_id, limit=_LAST_TICKS)
     now = SystemClock().now()

@@ -6,11 +6,10 @@ import typer
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.group import Group
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.pauses import check_options_follow
 from mainspring.cli.secrets.control import remove, set_secret
 from mainspring.cli.secrets.list import list_secrets
-from mainspring.cli.secrets.options import Team
 from mainspring.cli.secrets.rotate import print_new_key, rotate
 
 secrets = typer.Typer(cls=Group)

@@ -10,9 +10,8 @@ import typer
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
-from mainspring.cli.options import AsJson, Url
-from mainspring.cli.output import complain, say, say_json
-from mainspring.cli.secrets.options import Team
+from mainspring.cli.options import AsJson, Team, Url
+from mainspring.cli.output import say, say_json, warn
 from mainspring.model.redact import SHORTEST
 from mainspring.model.team import DEFAULT_TEAM
 
@@ -30,7 +29,7 @@ def set_secret(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: A
     else:
         say(f"secret://{name} is set; jobs get it within seconds")
     if len(value) < SHORTEST:
-        complain(f"its value has fewer than {SHORTEST} characters, too few to be told from other text in logs")
+        warn(f"its value has fewer than {SHORTEST} characters, too few to be told from other text in logs")
 
 
 def remove(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, without_passwords
-from mainspring.cli.secrets.options import Team
 from mainspring.cli.times import local
 from mainspring.documents.secrets import secret_document
 from mainspring.model.secret import Secret

@@ -5,9 +5,8 @@ from __future__ import annotations
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json
-from mainspring.cli.secrets.options import Team
 from mainspring.keys import new_key
 from mainspring.model.text import counted
 

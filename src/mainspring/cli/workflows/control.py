@@ -10,11 +10,12 @@ from uuid import UUID
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.database import client_at
 from mainspring.cli.note import note, teams_of
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.workflows.find import WorkflowIds, find_workflow
+from mainspring.client import Client
 from mainspring.documents.workflows import counts_document
 from mainspring.errors import JobNotFound
 from mainspring.model.job import Job, JobState, Wish
@@ -94,29 +95,36 @@ _REPLAY = _Action(
 )
 
 
-def cancel(ids: WorkflowIds, reason: Reason = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def cancel(
+    ids: WorkflowIds, reason: Reason = None, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Cancel workflows with all their jobs: waiting ones at once, running ones by asking their worker."""
-    _run(_CANCEL, ids, reason, url, as_json)
+    _run(_CANCEL, ids, reason, team, url, as_json)
 
 
-def pause(ids: WorkflowIds, reason: Reason = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def pause(
+    ids: WorkflowIds, reason: Reason = None, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Hold workflows with all their jobs until they are resumed; the workers of running ones are asked."""
-    _run(_PAUSE, ids, reason, url, as_json)
+    _run(_PAUSE, ids, reason, team, url, as_json)
 
 
-def resume(ids: WorkflowIds, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def resume(ids: WorkflowIds, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Let paused workflows go on, with all their jobs that are paused."""
-    _run(_RESUME, ids, None, url, as_json)
+    _run(_RESUME, ids, None, team, url, as_json)
 
 
-def replay(ids: WorkflowIds, reason: Reason = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def replay(
+    ids: WorkflowIds, reason: Reason = None, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Run again what did not succeed of workflows that have ended; what has succeeded is kept."""
-    _run(_REPLAY, ids, reason, url, as_json)
+    _run(_REPLAY, ids, reason, team, url, as_json)
 
 
-def _run(action: _Action, ids: Sequence[str], reason: str | None, url: str, as_json: bool) -> None:
-    with existing(url) as store:
-        jobs, missing = _found(store, ids)
+def _run(action: _Action, ids: Sequence[str], reason: str | None, team: str | None, url: str, as_json: bool) -> None:
+    with client_at(url, team) as client:
+        store = client.store
+        jobs, missing = _found(client, ids)
         before = _views(store, jobs)
         if jobs:
             note(store.record_audit, f"workflow.{action.verb}", teams_of(jobs.values()), reason=reason)
@@ -134,13 +142,13 @@ def _run(action: _Action, ids: Sequence[str], reason: str | None, url: str, as_j
         raise typer.Exit(_MISSING)
 
 
-def _found(store: Store, ids: Sequence[str]) -> tuple[dict[UUID, Job], list[str]]:
+def _found(client: Client, ids: Sequence[str]) -> tuple[dict[UUID, Job], list[str]]:
     """Return the workflows with these *ids*, each once, and the ids that no job has."""
     jobs: dict[UUID, Job] = {}
     missing: list[str] = []
     for text in ids:
         try:
-            job = find_workflow(store, text)
+            job = find_workflow(client, text)
         except JobNotFound:
             missing.append(text)
         else:

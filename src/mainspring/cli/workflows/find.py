@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from mainspring.cli.ids import find
+from mainspring.client import Client
 from mainspring.errors import InvalidValue
 from mainspring.model.job import Job
-from mainspring.store import Store
 
 WorkflowId = Annotated[str, typer.Argument(metavar="ID", help="The workflow's id, whole or as a listing shows it.")]
 WorkflowIds = Annotated[
@@ -17,9 +17,9 @@ WorkflowIds = Annotated[
 ]
 
 
-def find_workflow(store: Store, text: str) -> Job:
+def find_workflow(client: Client, text: str) -> Job:
     """Return the workflow with the id *text*, which may be short."""
-    job = find(store, text)
+    job = find(client, text)
     if job.plan is None:
         raise InvalidValue(
             f"job {job.id} of task {job.task!r} is no workflow; look at it with `mainspring jobs show {job.id}`"

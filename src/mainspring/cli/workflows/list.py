@@ -9,9 +9,9 @@ from uuid import UUID
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.database import client_at
 from mainspring.cli.ids import find, short, whole
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width, without_passwords
 from mainspring.cli.times import ago
 from mainspring.cli.workflows.look import standing_of
@@ -32,13 +32,15 @@ _WIDE = 110
 """Columns from which there is room for whole ids."""
 
 
-def list_workflows(limit: Limit = 20, before: Before = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_workflows(
+    limit: Limit = 20, before: Before = None, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """List workflows, newest first; those within others are shown with these."""
-    with existing(url) as store:
+    with client_at(url, team) as client:
         # A whole id will do even if its job was pruned meanwhile.
-        start = None if before is None else whole(before) or find(store, before).id
-        found = store.workflows(start, limit)
-        counts = store.member_counts([job.id for job in found])
+        start = None if before is None else whole(before) or find(client, before).id
+        found = client.workflows(start, limit)
+        counts = client.store.member_counts([job.id for job in found])
     more = found[-1] if len(found) == limit else None
     if as_json:
         keys = keyring(url)

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.database import client_at
 from mainspring.cli.ids import short
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, say, say_json, show
 from mainspring.cli.times import ago, local, span
 from mainspring.cli.workflows.find import WorkflowId, find_workflow
@@ -34,15 +34,19 @@ _MOST_FAILURES = 10
 
 
 def show_workflow(
-    workflow_id: WorkflowId, as_mermaid: AsMermaid = False, url: Url = DEFAULT_URL, as_json: AsJson = False
+    workflow_id: WorkflowId,
+    as_mermaid: AsMermaid = False,
+    team: Team = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Show one workflow: how far it is, its jobs as a picture, and why some of them failed."""
     if as_mermaid and as_json:
         raise InvalidValue("expected --json or --mermaid, got both")
     now = SystemClock().now()
-    with existing(url) as store:
-        job = find_workflow(store, workflow_id)
-        picture = draw(store, job, now)
+    with client_at(url, team) as client:
+        job = find_workflow(client, workflow_id)
+        picture = draw(client.store, job, now)
     if as_json:
         jobs = [node_document(node) for node in picture.nodes]
         say_json({**workflow_document(job, keyring(url), picture.counts), "jobs": jobs, "left_out": picture.left_out})

@@ -87,6 +87,11 @@ def connect_to_lend(url: str, timeout: float) -> LentConnection:
     return connection
 
 
+def check_address(url: str) -> None:
+    """Refuse what is no address, without asking whether anybody is there."""
+    _facts(url)
+
+
 def _facts(url: str) -> dict[str, Any]:
     try:
         facts = conninfo_to_dict(url)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
 
 from mainspring.clock import SystemClock
@@ -30,6 +31,10 @@ SELECT EXISTS (SELECT 1 FROM mainspring_secrets)
 
 _open_files: set[tuple[int, Path]] = set()
 """The files that this process has open, and those that it inherited from a parent that had them open."""
+
+
+_making = threading.Lock()
+"""Held while a file is made: to close it would let go of locks that SQLite has on it for another thread by then."""
 
 
 class SqliteFile:
@@ -70,6 +75,7 @@ class SqliteFile:
             raise StoreUnavailable(
                 f"can't make the folder of {self.path}: {error.strerror}; make it yourself or name another file"
             ) from error
+        _make_private(self.path)
         with translated(self.path):
             connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
             try:
@@ -143,6 +149,15 @@ def holds_sealed(path: Path) -> bool:
     with translated(path), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         known = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'mainspring_secrets'")
         return bool(known.fetchone()[0]) and bool(connection.execute(_SEALED).fetchone()[0])
+
+
+def _make_private(path: Path) -> None:
+    """Make the file for its owner only, if it is not there: it holds the arguments of all jobs.
+
+    SQLite would make it for everybody whom the umask lets read; its logs take over the mode that it has.
+    """
+    with _making, suppress(OSError):  # what is wrong with the place is told when it is opened
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _check_not_forked(path: Path) -> None:

@@ -187,7 +187,7 @@ def _become(order: dict[str, Any], cwd: str, streams: tuple[int, ...], mouth: in
             os._exit(127)
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
-        os.chdir(cwd)
+        _enter(cwd)
         for number in range(1, signal.NSIG):
             _reset(number)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -203,6 +203,13 @@ def _become(order: dict[str, Any], cwd: str, streams: tuple[int, ...], mouth: in
         os.write(mouth, f"{getattr(error, 'errno', None) or 0} {why}".encode())
     finally:
         os._exit(127)
+
+
+def _enter(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:  # whose words alone would be taken for the program's
+        raise OSError(f"its folder {folder} can't be entered: {error.strerror}") from None
 
 
 def _limit(limits: dict[str, int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from mainspring.errors import CommandRefused, InvalidValue, did_you_mean
 from mainspring.model.text import shortened
+
+log = logging.getLogger("mainspring.worker")
 
 
 class Programs:
@@ -25,6 +28,9 @@ class Programs:
         self._names = [_name(entry) for entry in entries if os.sep not in str(entry)]
         # Relative parts would mean whatever folder the worker was started in.
         self.path = os.pathsep.join(part for part in os.get_exec_path() if part.startswith(os.sep))
+        for name in self._names:
+            if shutil.which(name, path=self.path) is None:
+                log.warning("the command %s is allowed, and there is no such program on this worker's PATH", name)
 
     def find(self, program: str) -> str:
         """Return the file of the *program* that a job wants to run; of one in a folder, with all links followed."""

@@ -8,7 +8,7 @@
 WITH {clock},
 ending AS MATERIALIZED (
     SELECT CAST(:source AS text) AS source, CAST(:state AS text) AS state, CAST(:outcome AS text) AS outcome,
-           CAST(:losses AS integer) AS losses
+           CAST(:losses AS integer) AS losses, CAST(:forgets AS boolean) AS forgets
 ),
 {given},
 gone AS (
@@ -19,9 +19,10 @@ gone AS (
       AND job.fence = CAST({told} ->> 0 AS bigint)
       AND job.awaited <= CAST(:awaited AS boolean)
     RETURNING job.id, job.task, job.queue, job.payload, job.priority, ending.state, job.run_at, job.created_at,
-              job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at, job.reason, job.error,
-              ending.outcome, {told} AS told, job.progress, job.schedule, job.tick, job.expires_at,
-              job.fair, job.weight, job.workflow, job.links, job.plan, job.awaited, job.team, job.notify
+              job.key, job.attempt, ending.losses, job.fence, job.session, job.started_at, job.reason,
+              CASE WHEN NOT ending.forgets THEN job.error END AS error, ending.outcome, {told} AS told, job.progress,
+              job.schedule, job.tick, job.expires_at, job.fair, job.weight, job.workflow, job.links, job.plan,
+              job.awaited, job.team, job.notify
 ),
 kept AS (
     INSERT INTO mainspring.jobs_done (

@@ -17,8 +17,8 @@ INSERT OR REPLACE INTO mainspring_jobs_done (
     fair, weight, workflow, links, plan, team, notify, fingerprint, details)
 SELECT job.id, job.task, job.queue, job.payload, job.priority, :state, job.run_at, job.created_at,
        job.key, job.attempt, :losses, job.fence, job.session, job.started_at,
-       coalesce(settled.reason, job.reason), coalesce(settled.error, job.error), :now, :outcome, settled.result,
-       job.progress, job.schedule, job.tick, job.expires_at, job.fair, job.weight, job.workflow, job.links,
+       coalesce(settled.reason, job.reason), coalesce(settled.error, CASE WHEN NOT :forgets THEN job.error END),
+       :now, :outcome, settled.result, job.progress, job.schedule, job.tick, job.expires_at, job.fair, job.weight, job.workflow, job.links,
        job.plan, job.team, job.notify, settled.fingerprint, settled.details
 FROM temp.mainspring_settled AS settled CROSS JOIN mainspring_jobs AS job ON job.rowid = settled.place;
 
