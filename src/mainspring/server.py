@@ -20,6 +20,7 @@ from mainspring.app import Mainspring
 from mainspring.errors import InvalidValue, MainspringError
 from mainspring.metrics import configured_token
 from mainspring.model.token import Role
+from mainspring.web.site import mount
 
 _GRACE = 10
 """Seconds that requests may take to end when the server stops."""
@@ -49,6 +50,7 @@ class Server:
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         self._api = make_api(app, settings)
+        mount(self._api)
         self._server = _Uvicorn(_config(self._api))
         self._thread = threading.Thread(target=self._serve, name="mainspring-server", daemon=True)
 

@@ -105,9 +105,16 @@ class Gate:
         text = _bearer(request)
         if policy.scraped and self._is_scraper(text):
             return self._scraper(policy)
-        token = await self._token(request, text)
+        caller = await self.admit_shown(text, policy, _named(request))
+        if text is None:
+            check_origin(request.headers)
+        return caller
+
+    async def admit_shown(self, text: str | None, policy: Policy, named: set[str]) -> Caller:
+        """Return who shows the token *text*, or none, for the team that is *named*, or for his own."""
+        token = await self._token(text)
         grants = {ALL_TEAMS: Role.ADMIN} if token is None else token.grants
-        team = _team(request, grants)
+        team = _team(named, grants)
         everywhere = grants.get(ALL_TEAMS)
         role = everywhere if token is None else token.role_in(team)
         if role is None:
@@ -129,7 +136,7 @@ class Gate:
             token=text,
             policy=policy,
             recorder=self._recorder,
-            named=bool(_named(request)),
+            named=bool(named),
         )
 
     def _is_scraper(self, text: str | None) -> bool:
@@ -162,12 +169,11 @@ class Gate:
         if not await self.still_lets_in(caller):
             raise _unknown()
 
-    async def _token(self, request: Request, text: str | None) -> Token | None:
-        """Return the token of *request*; None where none is needed."""
+    async def _token(self, text: str | None) -> Token | None:
+        """Return the token that *text* is; None where none is needed."""
         if text is None:
             if await self._is_guarded():
                 raise Problem(401, "token-missing", "expected a token, as in `Authorization: Bearer ms_…`, got none")
-            check_origin(request.headers)
             return None
         token = await self._verified(text)
         if token is None:
@@ -237,9 +243,8 @@ def _bearer(request: Request) -> str | None:
     return text.strip()
 
 
-def _team(request: Request, grants: Any) -> str:
+def _team(named: set[str], grants: Any) -> str:
     """Return the team that a request is about: the one it names, or the only one of its token."""
-    named = _named(request)
     if len(named) > 1:
         raise Problem(422, "invalid-value", f"expected one team, got: {', '.join(sorted(named))}")
     if named:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 from fastapi import Request
+from starlette.datastructures import State
 from starlette.responses import Response, StreamingResponse
 
 from mainspring.api.callers import Asking, Caller, Gate
@@ -35,10 +36,7 @@ _MEDIA_TYPE = "text/event-stream"
 @routes.get("/jobs/{job_id}/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE, problems=(429,))
 async def follow_job(request: Request, caller: Asking, job_id: UUID) -> Response:
     """Follow a job: an event `job` with all of it now, and whenever it has changed, until it has finished."""
-    job = await asyncio.to_thread(caller.app.client.get, job_id)
-    state = request.app.state
-    state.followers.check(caller.actor)
-    return _events(_counted(state.followers, caller, _job_events(state.gate, caller, state.watch, job)))
+    return await job_stream(request.app.state, caller, job_id)
 
 
 @routes.get("/events", needs(Role.VIEWER), media_type=_MEDIA_TYPE, problems=(429,))
@@ -48,9 +46,18 @@ async def follow_all(request: Request, caller: Asking) -> Response:
     An event `change` tells that a job was created, started, attempted without coming to an end, or finished. An event
     `skipped` tells that there were more changes than were sent: list the jobs to be up to date.
     """
-    state = request.app.state
-    state.followers.check(caller.actor)
-    return _events(_counted(state.followers, caller, _team_events(state.gate, caller, state.stream)))
+    return team_stream(request.app.state, caller)
+
+
+async def job_stream(state: State, caller: Caller, job_id: UUID) -> Response:
+    """Return the answer that tells of each change of a job."""
+    job = await asyncio.to_thread(caller.app.client.get, job_id)
+    return _events(state.followers, caller, _job_events(state.gate, caller, state.watch, job))
+
+
+def team_stream(state: State, caller: Caller) -> Response:
+    """Return the answer that tells of each change of the team's jobs."""
+    return _events(state.followers, caller, _team_events(state.gate, caller, state.stream))
 
 
 async def _counted(followers: Crowd, caller: Caller, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
@@ -100,9 +107,11 @@ async def _team_events(gate: Gate, caller: Caller, stream: Stream) -> AsyncGener
         stream.leave(listener)
 
 
-def _events(events: AsyncIterator[bytes]) -> Response:
+def _events(followers: Crowd, caller: Caller, events: AsyncGenerator[bytes]) -> Response:
+    followers.check(caller.actor)
     # A proxy that gathers what it passes on would keep them for itself.
-    return StreamingResponse(events, media_type=_MEDIA_TYPE, headers={"X-Accel-Buffering": "no"})
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(_counted(followers, caller, events), media_type=_MEDIA_TYPE, headers=headers)
 
 
 def _event(kind: str, document: Mapping[str, Any]) -> bytes:

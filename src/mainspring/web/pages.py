@@ -1,0 +1,150 @@
+"""Pages: what an address shows or does, and who may see or do it, declared in one place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from mainspring.api.callers import Caller
+from mainspring.api.policy import PUBLIC, Policy, Where
+from mainspring.api.problems import Problem, told
+from mainspring.app import Mainspring
+from mainspring.errors import MainspringError
+from mainspring.model.token import Role
+from mainspring.web import session
+from mainspring.web.forms import Form, read_form
+from mainspring.web.look import render
+
+View = Callable[["Visit"], Response]
+LOGIN = "/login"
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+}
+
+
+@dataclass
+class Visit:
+    """Somebody who looks at a page, or sends a form."""
+
+    request: Request
+    caller: Caller
+    form: Form
+    path: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def app(self) -> Mainspring:
+        return self.caller.app
+
+    def asked(self, name: str) -> str:
+        """Return what the address says under *name*; nothing if it does not."""
+        return self.request.query_params.get(name, "").strip()
+
+    def may(self, role: str, where: Where = Where.TEAM) -> bool:
+        """Return whether he may do what asks for *role*, so that no page shows what is refused."""
+        held = {Where.TEAM: self.caller.role, Where.EVERYWHERE: self.caller.everywhere}.get(where, self.caller.role)
+        return held is not None and held.allows(Role(role))
+
+    def show(self, template: str, status: int = 200, **more: object) -> Response:
+        """Return the page that *template* makes."""
+        words = session.said(self.request)
+        page = render(
+            template,
+            visit=self,
+            team=self.caller.team,
+            said=words,
+            proof=session.proof_of(self.caller.token),
+            path=self.request.url.path,
+            **more,
+        )
+        answer = Response(page, status, HEADERS, "text/html")
+        if words:
+            session.forget(answer, session.SAID)
+        return answer
+
+    def go(self, address: str, words: str = "") -> Response:
+        """Return what leads the browser to *address*, where *words* are shown."""
+        answer = RedirectResponse(address, 303)
+        if words:
+            session.say(answer, self.request, words)
+        return answer
+
+
+class Pages:
+    """Pages of one kind of thing. Each must say who may see it: there is no default."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, str, Policy, View]] = []
+
+    def get(self, path: str, policy: Policy) -> Callable[[View], View]:
+        return self._page("GET", path, policy)
+
+    def post(self, path: str, policy: Policy) -> Callable[[View], View]:
+        return self._page("POST", path, policy)
+
+    def mount(self, api: FastAPI) -> None:
+        """Add the pages to *api*."""
+        for method, path, policy, view in self.made:
+            api.router.routes.append(Route(path, _served(policy, view), methods=[method]))
+
+    def _page(self, method: str, path: str, policy: Policy) -> Callable[[View], View]:
+        def declare(view: View) -> View:
+            self.made.append((method, path, policy, view))
+            return view
+
+        return declare
+
+
+def _served(policy: Policy, view: View) -> Callable[[Request], Awaitable[Response]]:
+    async def serve(request: Request) -> Response:
+        try:
+            visit = await _visit(request, policy)
+            answer = await asyncio.to_thread(view, visit)
+        except Problem as problem:
+            return _refused(request, problem.status_code, str(problem.detail))
+        except MainspringError as error:
+            answer = told(error)  # which says nothing that is for whoever runs the server only
+            return _refused(request, answer.status_code, msgspec.json.decode(answer.body)["detail"])
+        # Only a mistake of ours, as in the API: every change is on record before it is made.
+        assert visit.caller.recorded or policy.records is None, f"{request.url.path} did not record what it did"
+        return answer
+
+    return serve
+
+
+async def _visit(request: Request, policy: Policy) -> Visit:
+    token = session.token_of(request)
+    caller = await request.app.state.gate.admit_shown(token, policy, session.teams_of(request))
+    session.check_visit(request, token)
+    form = Form({})
+    if request.method != "GET":
+        form = await read_form(request)
+        session.check_proof(form[session.PROOF], token)
+    return Visit(request, caller, form, request.path_params)
+
+
+def _refused(request: Request, status: int, sentence: str) -> Response:
+    """Return the page that says what is wrong; of who is not let in, the one to log in by."""
+    if status == 401:
+        wanted = request.url.path if request.method == "GET" else "/"
+        answer: Response = RedirectResponse(f"{LOGIN}?next={quote(wanted)}", 303)
+        session.forget(answer, session.TOKEN)
+        return answer
+    page = render("problem.html", visit=None, team=None, said=None, proof="", path="", sentence=sentence, status=status)
+    return Response(page, status, HEADERS, "text/html")
+
+
+__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit"]

@@ -1,0 +1,1 @@
+"""Views: one module for each kind of thing that pages are about."""

@@ -1,0 +1,61 @@
+"""A dashboard with something to see, and visitors who are logged in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from mainspring import Mainspring
+from mainspring.server import Server
+from mainspring.web.session import TOKEN, proof_of
+from tests.api.conftest import add_tasks
+
+Visitor = Callable[..., "Browser"]
+
+
+class Browser(httpx.Client):
+    """A client that sends what a browser would, and forms with their proof."""
+
+    token: str | None = None
+
+    def send_form(self, path: str, **fields: str | list[str]) -> httpx.Response:
+        return self.post(
+            path, data={"proof": proof_of(self.token), **fields}, headers={"Sec-Fetch-Site": "same-origin"}
+        )
+
+
+@pytest.fixture
+def app(sqlite_url: str) -> Iterator[Mainspring]:
+    made = Mainspring(f"{sqlite_url}?synchronous=normal")
+    add_tasks(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(app: Mainspring) -> Iterator[Server]:
+    made = Server(app, "127.0.0.1", 0)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def visitor(app: Mainspring, server: Server) -> Iterator[Visitor]:
+    """Makes browsers: `visitor()` has no token, `visitor(acme="viewer")` has logged in with one that grants that."""
+    opened: list[Browser] = []
+
+    def make(everywhere: str | None = None, **grants: str) -> Browser:
+        given = grants if everywhere is None else {"*": everywhere, **grants}
+        browser = Browser(base_url=server.url, trust_env=False, timeout=30)
+        if given:
+            browser.token, _ = app.tokens.create("test", given)
+            browser.cookies.set(TOKEN, browser.token)
+        opened.append(browser)
+        return browser
+
+    yield make
+    for browser in opened:
+        browser.close()

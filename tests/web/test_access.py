@@ -1,0 +1,161 @@
+"""Who may see and do what on the dashboard: as over the API, and no form of another site does anything."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+
+from mainspring import JobState, Mainspring
+from mainspring.api.policy import PUBLIC, Policy
+from mainspring.model.token import Role
+from mainspring.server import Server
+from mainspring.web.session import TOKEN
+from mainspring.web.site import PAGES
+from tests.support.waiting import until
+from tests.web.conftest import Visitor
+
+WALK = sorted(
+    ((method, path, policy) for pages in PAGES for method, path, policy, _ in pages.made), key=lambda one: one[:2]
+)
+FORMS = [(path, policy) for method, path, policy in WALK if method == "POST"]
+
+
+def filled(path: str) -> str:
+    return re.sub(r"\{\w+:uuid\}", str(uuid4()), re.sub(r"\{\w+:path\}|\{\w+\}", "nothing", path))
+
+
+def test_every_page_says_who_may_see_it_and_every_form_what_the_audit_log_calls_it() -> None:
+    only_ask = {"/logout", "/team", "/jobs/choose"}
+
+    assert all(policy is not PUBLIC for _, _, policy in WALK)
+    for path, policy in FORMS:
+        assert (policy.records is None) == (path in only_ask), path
+    assert not [path for method, path, policy in WALK if method == "GET" and policy.records]
+
+
+@pytest.mark.parametrize(("method", "path", "policy"), WALK, ids=str)
+def test_who_is_not_logged_in_is_led_to_where_he_can(visitor: Visitor, method: str, path: str, policy: Policy) -> None:
+    visitor(acme="admin")  # as soon as there is a token, all need one
+    anybody = visitor()
+    answer = anybody.request(method, filled(path), data={"proof": "x"} if method == "POST" else None)
+
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/login?next=")
+    anybody.cookies.set(TOKEN, "ms_aaaaaaaaaaaa_wrong")
+    assert anybody.request(method, filled(path)).status_code == 303
+
+
+@pytest.mark.parametrize(("path", "policy"), FORMS, ids=str)
+def test_a_form_is_taken_from_pages_of_ours_and_from_who_may(visitor: Visitor, path: str, policy: Policy) -> None:
+    admin = visitor(acme="admin")
+    for site, origin in (("cross-site", None), ("same-site", None), ("same-origin", "https://evil.example")):
+        headers = {"Sec-Fetch-Site": site, **({"Origin": origin} if origin else {})}
+        refused = admin.post(filled(path), data={"proof": "x"}, headers=headers)
+        assert (refused.status_code, "foreign" in refused.text or "elsewhere" in refused.text) == (403, True)
+    without_proof = admin.post(filled(path), data={"deed": "cancel"}, headers={"Sec-Fetch-Site": "same-origin"})
+    assert without_proof.status_code == 403
+    roles = list(Role)
+    for role in roles[: roles.index(policy.role or Role.VIEWER)]:
+        assert visitor(acme=role).send_form(filled(path)).status_code == 403
+
+
+@pytest.mark.parametrize("path", [path for method, path, _ in WALK if method == "GET"])
+def test_every_page_keeps_strangers_scripts_out(visitor: Visitor, path: str) -> None:
+    answer = visitor(acme="admin").get(filled(path))
+
+    policy = answer.headers["content-security-policy"]
+    assert answer.status_code in (200, 404)
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "script-src 'self'" in policy
+    assert not re.search(
+        r"<script(?! type=\"module\" src=\"/static/live.js\">)|\son\w+=|javascript:|style=", answer.text
+    )
+
+
+def test_what_is_another_teams_is_not_there(visitor: Visitor, app: Mainspring) -> None:
+    job = app.within("acme").enqueue("greet", ["Ada"])
+
+    assert visitor(acme="viewer").get(f"/jobs/{job.id}").status_code == 200
+    beta = visitor(beta="admin")
+    assert beta.get(f"/jobs/{job.id}").status_code == 404
+    assert beta.send_form(f"/jobs/{job.id}/cancel").status_code == 404
+    assert "greet" not in beta.get("/jobs").text
+    assert beta.get("/jobs", params={"team": "acme"}).status_code == 404
+    assert job.state is JobState.READY
+
+
+def test_no_button_is_shown_for_what_one_may_not_do(visitor: Visitor, app: Mainspring) -> None:
+    job = app.within("acme").enqueue("greet", ["Ada"])
+
+    assert "/cancel" in visitor(acme="submitter").get(f"/jobs/{job.id}").text
+    for path in ("/jobs", f"/jobs/{job.id}"):
+        shown = visitor(acme="viewer").get(path).text
+        assert "/cancel" not in shown
+        assert "deed" not in shown
+
+
+def test_somebody_logs_in_looks_and_logs_out(visitor: Visitor, app: Mainspring) -> None:
+    text, _ = app.tokens.create("me", {"acme": "viewer"})
+    browser = visitor()
+    refused = browser.post("/login", data={"token": "ms_aaaaaaaaaaaa_wrong"})
+    empty = browser.post("/login", data={"token": ""})
+    taken = browser.post("/login", data={"token": text, "next": "/jobs"})
+
+    assert (refused.status_code, empty.status_code) == (401, 401)
+    assert (taken.status_code, taken.headers["location"]) == (303, "/jobs")
+    cookie = taken.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert browser.get("/jobs").status_code == 200
+    browser.token = text
+    assert browser.send_form("/logout").status_code == 303
+    assert browser.get("/jobs").status_code == 303
+
+
+@pytest.mark.parametrize("wanted", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+def test_who_logs_in_stays_here(visitor: Visitor, app: Mainspring, wanted: str) -> None:
+    text, _ = app.tokens.create("me", {"acme": "viewer"})
+
+    assert visitor().post("/login", data={"token": text, "next": wanted}).headers["location"] == "/"
+
+
+def test_who_is_logged_in_is_let_go_when_the_token_is_revoked(visitor: Visitor, app: Mainspring) -> None:
+    browser = visitor(acme="viewer")
+    assert browser.get("/jobs").status_code == 200
+    (token,) = app.tokens.list()
+
+    app.tokens.revoke(token.id)
+
+    until(lambda: browser.get("/jobs").status_code == 303)
+
+
+def test_a_team_is_chosen_and_must_be_ones_own(visitor: Visitor, app: Mainspring) -> None:
+    app.within("beta").enqueue("greet", ["Ada"])
+    browser = visitor(acme="viewer", beta="viewer")
+
+    assert browser.send_form("/team", team="beta").status_code in (303, 422)
+    browser.cookies.set("mainspring_team", "beta")
+    assert "greet" in browser.get("/jobs").text
+    browser.cookies.set("mainspring_team", "other")
+    assert browser.get("/jobs").status_code == 404
+
+
+def test_without_tokens_this_machine_alone_is_served(visitor: Visitor, server: Server) -> None:
+    browser = visitor()
+
+    assert browser.get("/").status_code == 200
+    assert browser.get("/", headers={"Host": "evil.example"}).status_code == 403
+    assert browser.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}).status_code == 200
+    assert browser.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "iframe"}).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..%2fpages.py", "../pages.py", "style.css%00"])
+def test_no_other_file_is_served(visitor: Visitor, name: str) -> None:
+    assert visitor().get(f"/static/{name}").status_code == 404
+
+
+def test_a_form_that_is_too_large_is_refused(visitor: Visitor) -> None:
+    assert visitor().send_form("/jobs/choose", reason="x" * 300_000).status_code == 413
