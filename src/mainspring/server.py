@@ -62,7 +62,7 @@ class Server:
         if not self._server.started:
             self._thread.join()
             raise MainspringError("the server could not start; its log says why")
-        log.info("serving the API on %s", self.url)
+        log.info("serving the dashboard and the API on %s", self.url)
 
     def stop(self) -> None:
         """Let requests end, those that follow what happens at once, and serve no more."""

@@ -152,5 +152,5 @@ def assert_refused(done: Done, *words: str) -> None:
 
 def address(program: Running) -> str:
     """Return where *program* serves, once it does."""
-    (line, *_) = program.wait_for("serving the API on")
+    (line, *_) = program.wait_for("serving the dashboard and the API on")
     return line.split()[-1]
