@@ -1270,8 +1270,8 @@ MUTANTS = [
     Mutant(
         "SQLite forgets the progress of a finished job",
         f"{SQLITE}/settle.sql",
-        "\n       job.progress, ",
-        "\n       NULL, ",
+        "settled.result, job.progress, ",
+        "settled.result, NULL, ",
         f"{JOURNAL}::test_a_finished_job_keeps_its_progress_and_a_replayed_one_begins_anew[sqlite",
     ),
     Mutant(
@@ -3316,7 +3316,7 @@ MUTANTS = [
     Mutant(
         "the folder of a command stays",
         "worker/executors/launch.py",
-        "                _remove(folder)",
+        '                _remove(order["folder"])',
         "                pass",
         f"{COMMAND}::test_it_works_in_a_private_folder_that_is_gone_afterwards",
     ),
@@ -4950,16 +4950,16 @@ MUTANTS = [
     ),
     Mutant(
         "over HTTP: the value of a secret that is refused is shown",
-        "api/problems.py",
-        'veiled or _CHANNELS in error["loc"]',
-        '_CHANNELS in error["loc"]',
+        "api/mistakes.py",
+        "(asked.veiled or _CHANNELS in place)",
+        "(_CHANNELS in place)",
         "tests/api/test_secrets.py::test_a_value_that_is_refused_is_shown_nowhere",
     ),
     Mutant(
         "over HTTP: the secret of a channel that is refused is shown",
-        "api/problems.py",
-        'veiled or _CHANNELS in error["loc"]',
-        "veiled",
+        "api/mistakes.py",
+        "(asked.veiled or _CHANNELS in place)",
+        "asked.veiled",
         "tests/api/test_notifications.py::test_of_a_channel_that_is_refused_nothing_is_shown",
     ),
     Mutant(
