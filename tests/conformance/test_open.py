@@ -6,6 +6,8 @@ import os
 import re
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -213,6 +215,26 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
         os.umask(umask)
 
     assert modes == {"jobs.db": 0o600, "jobs.db-wal": 0o600, "jobs.db-shm": 0o600}
+
+
+def test_a_file_can_be_made_by_a_child_that_was_forked_while_one_was_made(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys
+from mainspring.store import open_store
+from mainspring.store.sqlite import file
+
+with file._making:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        open_store(sys.argv[1]).close()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+sys.exit(status)
+"""
+    done = subprocess.run([sys.executable, "-c", program, f"sqlite:///{tmp_path}/jobs.db"], timeout=60, check=False)
+
+    assert done.returncode == 0
 
 
 def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:

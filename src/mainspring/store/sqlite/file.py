@@ -160,6 +160,14 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
+def _after_fork() -> None:
+    global _making  # noqa: PLW0603 - the thread that had it, perhaps, is not there to let go
+    _making = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def _check_not_forked(path: Path) -> None:
     """Refuse a file that was open when this process was forked.
 
