@@ -18,7 +18,7 @@ from mainspring.model.rate import rate as read_rate
 from mainspring.model.sealed import is_closed
 from mainspring.model.task import Registry
 from mainspring.model.text import shortened
-from mainspring.replay import Plan, Progress, Replay
+from mainspring.replay import Halt, Plan, Progress, Replay
 from mainspring.service import said_by
 from mainspring.store.protocol import LetterFilter
 from mainspring.twin import twin
@@ -82,14 +82,15 @@ class Dead:
         reason: str | None = None,
         by: str | None = None,
         progress: Progress | None = None,
+        halt: Halt | None = None,
         **chosen: Unpack[Chosen],
     ) -> Replayed:
         """Run dead letters again: *canary* of them first, and once these have finished the rest, at *rate*.
 
         It stops by itself when a larger share than *stop_at* of those that finished last fails again, and returns
-        when all have finished; *progress* is called with how far it is. *patch* sets arguments by name. What was
-        replayed is a dead letter no more, so after a crash the same call goes on with the rest; one that has failed
-        again meanwhile is a new dead letter.
+        when all have finished; *progress* is called with how far it is, and *halt* again and again, to stop it by
+        saying why. *patch* sets arguments by name. What was replayed is a dead letter no more, so after a crash the
+        same call goes on with the rest; one that has failed again meanwhile is a new dead letter.
         """
         plan = Plan(
             canary=_canary(canary),
@@ -98,6 +99,7 @@ class Dead:
             reason=_record("replayed", by, reason),
             rewrite=self._rewrite(patch) if patch else None,
             progress=progress,
+            halt=halt,
         )
         letters = self._letters(chosen)
         if plan.rewrite is not None:

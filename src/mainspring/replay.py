@@ -15,6 +15,8 @@ from mainspring.model.job import Job, JobState
 from mainspring.model.rate import Rate
 
 Progress = Callable[[Replayed], object]
+Halt = Callable[[], str | None]
+"""Says why to stop, as soon as there is a reason to."""
 
 _BATCH = 500
 _PAUSE, _SHORTEST_PAUSE = 0.1, 0.001
@@ -30,6 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     rewrite: Callable[[Job], str] | None = None
     progress: Progress | None = None
+    halt: Halt | None = None
 
 
 class Replay:
@@ -109,8 +112,10 @@ class Replay:
             )
 
     def _objects(self, *expected: int) -> bool:
-        """Return whether too many have failed again, which is then on record."""
+        """Return whether too many have failed again, or somebody wants it to stop, which is then on record."""
         objection = self._watch.objection(*expected)
+        if objection is None and self._plan.halt is not None:
+            objection = self._plan.halt()
         if objection is not None and self._report.stopped is None:
             self._tell(stopped=objection)
         return objection is not None

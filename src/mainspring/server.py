@@ -20,7 +20,7 @@ from mainspring.app import Mainspring
 from mainspring.errors import InvalidValue, MainspringError
 from mainspring.metrics import configured_token
 from mainspring.model.token import Role
-from mainspring.web.site import mount
+from mainspring.web.site import leave, mount
 
 _GRACE = 10
 """Seconds that requests may take to end when the server stops."""
@@ -70,6 +70,7 @@ class Server:
             self._api.state.hang_up()
             self._server.should_exit = True
             self._thread.join()
+            leave(self._api)
         self._socket.close()
 
     def _serve(self) -> None:

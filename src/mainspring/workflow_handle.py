@@ -10,7 +10,7 @@ from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState
 from mainspring.model.picture import Picture
 from mainspring.model.task import Registry
-from mainspring.store.workflows import draw
+from mainspring.store.workflows import DRAWN, draw
 from mainspring.twin import twin
 
 R_co = TypeVar("R_co", covariant=True)
@@ -49,9 +49,13 @@ class WorkflowHandle(JobHandle[R_co]):
         """Return how many of its jobs are in which state."""
         return self._store.member_counts([self.id])[self.id]
 
-    def picture(self) -> Picture:
-        """Return a picture of its jobs as they are now: print it, or have it as a flowchart by its `mermaid`."""
-        return draw(self._client.store, self.refresh(), self._client.clock.now())
+    def picture(self, most: int = DRAWN) -> Picture:
+        """Return a picture of its jobs as they are now: print it, or have it as a flowchart by its `mermaid`.
+
+        Of very many jobs it has those that were made first, up to *most*.
+        """
+        check_limit(most)
+        return draw(self._client.store, self.refresh(), self._client.clock.now(), most)
 
     ajobs = twin(jobs)
     amembers = twin(members)

@@ -116,6 +116,15 @@ def test_it_stops_by_itself_when_too_many_fail_later(app: Mainspring, shop: Shop
     assert report.left > 20
 
 
+def test_somebody_stops_it(app: Mainspring, shop: Shop) -> None:
+    shop.die(*range(40))
+    shop.broken = False
+
+    report = app.dead.replay(task="send", canary=5, halt=lambda: "somebody said so")
+
+    assert (report.replayed, report.left, report.stopped) == (5, 35, "somebody said so")
+
+
 def test_a_share_of_one_lets_all_fail(app: Mainspring, shop: Shop) -> None:
     shop.die(*range(8))
 

@@ -90,6 +90,9 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     parents: tuple[UUID, ...] = ()  # some of which may be no jobs of this workflow
     counts: Counts = {}  # how many of its jobs are in which state, if it has any
     why: str | None = None  # it failed or expired, in one line
+    created_at: datetime | None = None
+    started_at: datetime | None = None  # of the present attempt, or of the one that ended it
+    finished_at: datetime | None = None
 
     @property
     def looks(self) -> JobState:
@@ -137,6 +140,10 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
         counts[JobState.BLOCKED] -= moved
         counts[JobState.RUNNING] += moved
         return progress(counts)
+
+    def boxes(self) -> list[Box]:
+        """Return what is drawn, each after its parents: a job, or many that are alike."""
+        return _boxes(self)
 
     def lines(self) -> list[Line]:
         """Return the picture line by line: each job below one that it comes after, and after all of those."""
@@ -216,13 +223,16 @@ def _node(job: Job, undoes: bool, counts: Counts, now: datetime) -> Node:
         parents=tuple(edge.parent for edge in job.beginnings.parents),
         counts=counts,
         why=why_failed(job) if job.state in (JobState.FAILED, JobState.EXPIRED) else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
     )
     end = now if node.looks is JobState.RUNNING else job.finished_at
     took = None if end is None or job.started_at is None else max(timedelta(0), end - job.started_at)
     return msgspec.structs.replace(node, took=took)
 
 
-class _Box(msgspec.Struct, frozen=True, kw_only=True):
+class Box(msgspec.Struct, frozen=True, kw_only=True):
     """What is drawn in one place: a job, or many that are alike. Parents are the numbers of other boxes."""
 
     name: str
@@ -233,8 +243,10 @@ class _Box(msgspec.Struct, frozen=True, kw_only=True):
     parents: list[int]
     outside: int = 0  # parents that are no jobs of this workflow
     aligned: bool = True  # the title is short, and what is told stands in columns
+    nodes: tuple[Node, ...] = ()  # the jobs that it stands for, as far as they are known
+    counts: Counts = {}  # if it stands for many: how many are in which state
 
-    def after(self, boxes: Sequence[_Box], *, always: bool) -> str:
+    def after(self, boxes: Sequence[Box], *, always: bool) -> str:
         """Return what it comes after, where its place does not say that by itself."""
         if len(self.parents) + self.outside < 2 and not self.outside and not always:
             return ""
@@ -250,10 +262,10 @@ def _is_one(picture: Picture) -> bool:
     return picture.kind is Kind.MAP and sum(picture.counts.values()) > _ALIKE
 
 
-def _boxes(picture: Picture) -> list[_Box]:
+def _boxes(picture: Picture) -> list[Box]:
     """Return what is to be drawn, each after its parents."""
     if _is_one(picture):
-        return [_many(picture.task, picture.counts, [])]
+        return [_many(picture.task, picture.counts, [], nodes=picture.nodes)]
     groups = _groups(picture.nodes)
     names = _numbered([group[0].task for group in groups])
     places = {node.id: place for place, group in enumerate(groups) for node in group}
@@ -263,7 +275,7 @@ def _boxes(picture: Picture) -> list[_Box]:
         parents = sorted({places[parent] for parent in node.parents if parent in places})
         outside = sum(parent not in places for parent in node.parents)
         if len(group) > 1:
-            boxes.append(_many(name, Counter(one.state for one in group), parents, outside))
+            boxes.append(_many(name, Counter(one.state for one in group), parents, outside, nodes=group))
         else:
             boxes.append(_one(name, node, parents, outside))
     return boxes
@@ -295,7 +307,7 @@ def _numbered(tasks: Sequence[str]) -> list[str]:
     return names
 
 
-def _one(name: str, node: Node, parents: list[int], outside: int) -> _Box:
+def _one(name: str, node: Node, parents: list[int], outside: int) -> Box:
     if node.kind is Kind.MAP and node.counts:
         return _many(name, node.counts, parents, outside, node)
     title = name if node.kind is not Kind.MAP else f"{name} {TIMES} {_unknown(node)}"
@@ -304,12 +316,28 @@ def _one(name: str, node: Node, parents: list[int], outside: int) -> _Box:
         told.append(progress(node.counts))
     if node.kind is Kind.UNDO:
         told.append("to undo")
-    return _Box(name=name, title=title, told=told, looks=node.looks, kind=node.kind, parents=parents, outside=outside)
+    return Box(
+        name=name,
+        title=title,
+        told=told,
+        looks=node.looks,
+        kind=node.kind,
+        parents=parents,
+        outside=outside,
+        nodes=(node,),
+    )
 
 
-def _many(name: str, counts: Counts, parents: list[int], outside: int = 0, node: Node | None = None) -> _Box:
-    """Return the box of many jobs that are alike, which are perhaps those of a map."""
-    return _Box(
+def _many(
+    name: str,
+    counts: Counts,
+    parents: list[int],
+    outside: int = 0,
+    node: Node | None = None,
+    nodes: Sequence[Node] = (),
+) -> Box:
+    """Return the box of many jobs that are alike: *nodes*, or those of the map *node*."""
+    return Box(
         name=name,
         title=f"{name} {TIMES} {sum(counts.values()):,}: {tally(counts)}",
         told=_length(node) if node else [],
@@ -318,6 +346,8 @@ def _many(name: str, counts: Counts, parents: list[int], outside: int = 0, node:
         parents=parents,
         outside=outside,
         aligned=False,
+        nodes=(node,) if node else tuple(nodes),
+        counts=counts,
     )
 
 
@@ -340,7 +370,7 @@ def _look_of(counts: Counts) -> JobState:
     return next(state for state in (JobState.FAILED, JobState.EXPIRED, JobState.CANCELLED) if state in present)
 
 
-def _ordered(boxes: Sequence[_Box]) -> Iterator[tuple[int, _Box]]:
+def _ordered(boxes: Sequence[Box]) -> Iterator[tuple[int, Box]]:
     """Yield *boxes* with their depths: each below the last of its parents, as soon as all of those were there."""
     children: dict[int, list[int]] = {}
     for place, box in enumerate(boxes):

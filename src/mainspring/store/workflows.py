@@ -13,7 +13,7 @@ from mainspring.store.database import Database
 from mainspring.store.protocol import Workflows
 from mainspring.store.rows import to_job
 
-_DRAWN = 10_000
+DRAWN = 10_000
 """Members that a picture shows; of more, those that were made first."""
 
 
@@ -41,8 +41,8 @@ def page(db: Database, before: UUID | None, limit: int, team: str | None) -> lis
     return [to_job(row) for row in db.read("workflow_page", before=before, limit=limit, team=team)]
 
 
-def draw(store: Workflows, job: Job, now: datetime) -> Picture:
-    """Return the picture of the workflow *job*, in two looks at *store*."""
-    found = store.members(job.id, limit=_DRAWN)
+def draw(store: Workflows, job: Job, now: datetime, most: int = DRAWN) -> Picture:
+    """Return the picture of the workflow *job*, in two looks at *store*, with up to *most* of its jobs."""
+    found = store.members(job.id, limit=most)
     counts = store.member_counts([job.id, *(member.id for member in found if member.plan is not None)])
     return picture_of(job, found, counts, now)

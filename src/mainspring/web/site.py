@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 from mainspring.web.look import offer
 from mainspring.web.pages import Pages
-from mainspring.web.views import jobs, live, login, overview
+from mainspring.web.replays import Replays
+from mainspring.web.views import dead, jobs, live, login, overview, workflows
 
-PAGES: tuple[Pages, ...] = (overview.pages, jobs.pages, login.pages)
+PAGES: tuple[Pages, ...] = (overview.pages, jobs.pages, workflows.pages, dead.pages, login.pages)
 
 _KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}
 
@@ -21,11 +22,17 @@ _KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "im
 def mount(api: FastAPI) -> None:
     """Serve the dashboard beside *api*, which lets in whom it would."""
     offer([path for pages in PAGES for method, path, _, _ in pages.made if method == "GET" and "{" not in path])
+    api.state.replays = Replays()
     for pages in PAGES:
         pages.mount(api)
     login.mount(api)
     live.mount(api)
     api.router.routes.append(Route("/static/{name}", _static, methods=["GET"]))
+
+
+def leave(api: FastAPI) -> None:
+    """End what pages have begun and left under way."""
+    api.state.replays.close()
 
 
 async def _static(request: Request) -> Response:
