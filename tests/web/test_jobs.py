@@ -114,4 +114,3 @@ def test_whatever_a_job_says_is_text(visitor: Visitor, app: Mainspring) -> None:
         assert "<script>alert" not in page
         assert "<img src=x" not in page
         assert "{{7*7}}" in page or path != f"/jobs/{job.id}"
-        assert "49" not in page.replace(str(job.id), "") or "{{7*7}}" in page
