@@ -3301,7 +3301,7 @@ MUTANTS = [
     Mutant(
         "the folder of a command stays",
         "worker/executors/launch.py",
-        "                _remove(folder)",
+        '                _remove(order["folder"])',
         "                pass",
         f"{COMMAND}::test_it_works_in_a_private_folder_that_is_gone_afterwards",
     ),
