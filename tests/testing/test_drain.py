@@ -19,6 +19,7 @@ from mainspring.model.outcome import Returned
 from mainspring.store import open_store
 from mainspring.testing import SettableClock, adrain, drain
 from tests.support.databases import execute
+from tests.support.receiver import receiving
 
 
 @pytest.fixture
@@ -45,6 +46,29 @@ def test_what_is_due_runs_here_and_what_is_not_waits(app: Mainspring, clock: Set
     assert drain(app) == [later]
     assert later.state is JobState.SUCCEEDED
     assert app.client.store.sessions() == []
+
+
+def test_requests_are_sent_to_where_they_may_go(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiving() as receiver:
+        refused = app.http.enqueue(receiver.url)
+        assert drain(app) == [refused]
+        monkeypatch.setenv("MAINSPRING_OUTBOUND_ALLOW", "127.0.0.1")
+        sent = app.http.enqueue(receiver.url)
+        assert drain(app) == [sent]
+    assert (refused.state, sent.result()["status"], receiver.connections) == (JobState.FAILED, 200, 1)
+
+
+def test_a_command_that_is_due_is_not_passed_over_in_silence(app: Mainspring) -> None:
+    @app.task
+    def own() -> str:
+        return "done"
+
+    job, other = app.command.enqueue(["true"]), own.enqueue()
+    with pytest.raises(AssertionError, match=rf"job {job.id} is a command, and drain runs none"):
+        drain(app)
+    assert other.result() == "done"
+    job.cancel()
+    assert drain(app) == []
 
 
 def test_queues_come_by_name_and_jobs_by_their_place(app: Mainspring) -> None:

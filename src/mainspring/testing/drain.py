@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from mainspring.app import Mainspring
+from mainspring.builtin.command import COMMAND
+from mainspring.builtin.http import HTTP
 from mainspring.errors import CancelRequested, JobNotFound, KeyTaken, LeaseLost, PauseRequested, Stop, TimeExpired
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState, Wish
@@ -44,7 +46,9 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
     Queues come in the order of their names, and jobs within a queue as a worker would take them, one at a time. A job
     that fails is retried when its time has come, one that sleeps goes on when that is over, and one that a limit or a
     breaker keeps from starting when that lets it: move the clock and drain again. There is no jitter. Handlers of every
-    kind run in this thread. Jobs of tasks that *app* does not know stay where they are.
+    kind run in this thread, and requests of `app.http` are sent, to where workers may send them. Jobs of tasks that
+    *app* does not know stay where they are. Commands of `app.command` are for workers that allow them: one that is due
+    when all others have run is an AssertionError.
 
     What a handler raises becomes the outcome of its attempt, as in a worker; but KeyboardInterrupt, and what a
     test runner raises to end the test, is passed on. More than *limit* attempts are an AssertionError.
@@ -54,7 +58,7 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
     store = app.client.store
     (session,) = app.client.new_ids(1)
     lease = _LEASE if app.client.given_clock is None else _LEASE_ON_A_GIVEN_CLOCK
-    store.open_session(NewSession(id=session, name=_NAME, lease=lease, tasks=[task.name for task in app.tasks]))
+    store.open_session(NewSession(id=session, name=_NAME, lease=lease, tasks=_names(app)))
     ran: dict[UUID, None] = {}
     try:
         for number, start in enumerate(_due(app, session)):
@@ -66,6 +70,7 @@ def drain(app: Mainspring, *, limit: int = 10_000) -> list[JobHandle[Any]]:
             _run(attempt)
     finally:
         store.close_session(session)
+    _check_commands(app)
     return [app.job(job_id) for job_id in ran]
 
 
@@ -84,9 +89,14 @@ def _due(app: Mainspring, session: UUID) -> Iterator[Start]:
         while _released(store) or store.promote().count or store.expire().count:
             pass
         for queue in sorted(name for name, states in store.counts().items() if JobState.READY in states):
-            while jobs := store.claim(session, queue, 1, [task.name for task in app.tasks]):
+            while jobs := store.claim(session, queue, 1, _names(app)):
                 found = True
                 yield from _admitted(app, _prepared(app, jobs))
+
+
+def _names(app: Mainspring) -> list[str]:
+    """Return the names of the tasks that run here: those of the program, which may become more, and requests."""
+    return [*(task.name for task in app.tasks), HTTP.name]
 
 
 def _prepared(app: Mainspring, claimed: Iterable[Job]) -> Iterator[Start]:
@@ -239,6 +249,14 @@ def _check_loop(app: Mainspring) -> None:
     except RuntimeError:
         return
     raise AssertionError("handlers that are coroutine functions can't run inside a running loop: `await adrain(app)`")
+
+
+def _check_commands(app: Mainspring) -> None:
+    for job in app.jobs(task=COMMAND.name, state=JobState.READY, limit=1):
+        raise AssertionError(
+            f"job {job.id} is a command, and drain runs none: run it with `app.worker(commands=[...])`, which says what "
+            "is allowed, or cancel it when you have seen that it was enqueued"
+        )
 
 
 def _endless(job: Job, limit: int) -> str:
