@@ -254,8 +254,8 @@ def _check_loop(app: Mainspring) -> None:
 def _check_commands(app: Mainspring) -> None:
     for job in app.jobs(task=COMMAND.name, state=JobState.READY, limit=1):
         raise AssertionError(
-            f"job {job.id} is a command, and drain runs none: run it with `app.worker(commands=[...])`, which says what "
-            "is allowed, or cancel it when you have seen that it was enqueued"
+            f"job {job.id} is a command, and drain runs none: run it with `app.worker(commands=[...])`, which says "
+            "what is allowed, or cancel it when you have seen that it was enqueued"
         )
 
 
