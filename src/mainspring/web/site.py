@@ -20,7 +20,7 @@ _KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "im
 
 def mount(api: FastAPI) -> None:
     """Serve the dashboard beside *api*, which lets in whom it would."""
-    offer([path for pages in PAGES for method, path, _, _ in pages.made if method == "GET" and "{" not in path])
+    offer({path: policy for pages in PAGES for method, path, policy, _ in pages.made if method == "GET"})
     for pages in PAGES:
         pages.mount(api)
     login.mount(api)
