@@ -106,6 +106,8 @@ def test_no_page_leads_to_one_that_is_refused(visitor: Visitor) -> None:
         page = browser.get("/").text
         shown = {path for path in addresses if f'<a href="{path}"' in page}
         assert {path: browser.get(path).status_code for path in shown} == dict.fromkeys(shown, 200)
+    assert "/limits" in shown
+    assert 'href="/tokens"' not in visitor(acme="operator").get("/").text
 
 
 def test_somebody_logs_in_looks_and_logs_out(visitor: Visitor, app: Mainspring) -> None:

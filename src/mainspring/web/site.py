@@ -11,9 +11,24 @@ from starlette.routing import Route
 
 from mainspring.web.look import offer
 from mainspring.web.pages import Pages
-from mainspring.web.views import jobs, live, login, overview
+from mainspring.web.views import (
+    alerts,
+    audit,
+    jobs,
+    limits,
+    live,
+    login,
+    notifications,
+    overview,
+    queues,
+    tokens,
+    workers,
+)
 
-PAGES: tuple[Pages, ...] = (overview.pages, jobs.pages, login.pages)
+PAGES: tuple[Pages, ...] = (
+    *(overview.pages, jobs.pages, login.pages),
+    *(queues.pages, workers.pages, limits.pages, alerts.pages, notifications.pages, tokens.pages, audit.pages),
+)
 
 _KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}
 
