@@ -51,6 +51,7 @@ class Caller:
     policy: Policy
     recorder: Recorder
     named: bool  # whether the request says itself which team it is about
+    in_fleet: Role | None = None  # what he may do to what holds for all
     recorded: bool = field(default=False, init=False)
 
     @property
@@ -119,11 +120,8 @@ class Gate:
         role = everywhere if token is None else token.role_in(team)
         if role is None:
             raise Problem(404, "team-not-found", f"nothing is known of a team named {team!r}")
-        held = {
-            Where.TEAM: role,
-            Where.FLEET: everywhere if token is None else token.role_in(DEFAULT_TEAM),
-            Where.EVERYWHERE: everywhere,
-        }[policy.where]
+        in_fleet = everywhere if token is None else token.role_in(DEFAULT_TEAM)
+        held = {Where.TEAM: role, Where.FLEET: in_fleet, Where.EVERYWHERE: everywhere}[policy.where]
         if held is None or not held.allows(policy.role or Role.VIEWER):
             raise Problem(403, "role-too-small", f"expected {policy}, got: {held or 'none'}")
         return Caller(
@@ -137,6 +135,7 @@ class Gate:
             policy=policy,
             recorder=self._recorder,
             named=bool(named),
+            in_fleet=in_fleet,
         )
 
     def _is_scraper(self, text: str | None) -> bool:

@@ -9,10 +9,12 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect, Request
 
 from mainspring.api.problems import Problem
+from mainspring.errors import InvalidValue
 
 LARGEST = 256 * 1024
 _MOST_FIELDS = 1_100
 _PATIENCE = 30
+_LONGEST_WORDS = 2_000
 _MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 
@@ -28,6 +30,13 @@ class Form:
 
     def all(self, name: str) -> list[str]:
         return self._fields.get(name, [])
+
+    def words(self, name: str) -> str | None:
+        """Return what stands under *name* for others to read, such as a reason, which is no longer than the API's."""
+        text = self[name]
+        if len(text) > _LONGEST_WORDS:
+            raise InvalidValue(f"expected {name} to be at most {_LONGEST_WORDS:,} characters, got {len(text):,}")
+        return text or None
 
 
 async def read_form(request: Request) -> Form:

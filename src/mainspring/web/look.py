@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mainspring import __version__
+from mainspring.api.policy import Policy
 from mainspring.clock import SystemClock
 from mainspring.model.span import coarse, span
 
@@ -66,9 +67,9 @@ def figure(number: float | None) -> str:
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"
 
 
-def offer(addresses: Iterable[str]) -> None:
-    """Have the pages at *addresses* among those that every page leads to."""
-    _environment.globals["pages_there"] = frozenset(addresses)
+def offer(pages: Mapping[str, Policy]) -> None:
+    """Have these *pages*, by address, among those that every page leads to whoever may see them."""
+    _environment.globals["pages_there"] = pages
 
 
 _environment = Environment(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Any
 from urllib.parse import quote
 
@@ -24,7 +25,9 @@ from mainspring.web import session
 from mainspring.web.forms import Form, read_form
 from mainspring.web.look import render
 
-View = Callable[["Visit"], Response]
+View = Callable[["Visit"], Response | Awaitable[Response]]
+"""One that waits for others is a coroutine function; any other has a thread to itself."""
+
 LOGIN = "/login"
 
 HEADERS = {
@@ -55,8 +58,13 @@ class Visit:
 
     def may(self, role: str, where: Where = Where.TEAM) -> bool:
         """Return whether he may do what asks for *role*, so that no page shows what is refused."""
-        held = {Where.TEAM: self.caller.role, Where.EVERYWHERE: self.caller.everywhere}.get(where, self.caller.role)
+        caller = self.caller
+        held = {Where.TEAM: caller.role, Where.FLEET: caller.in_fleet, Where.EVERYWHERE: caller.everywhere}[where]
         return held is not None and held.allows(Role(role))
+
+    def sees(self, policy: Policy) -> bool:
+        """Return whether he may see the page with this *policy*, so that none leads to what is refused."""
+        return policy.role is None or self.may(policy.role, policy.where)
 
     def show(self, template: str, status: int = 200, **more: object) -> Response:
         """Return the page that *template* makes."""
@@ -112,7 +120,7 @@ def _served(policy: Policy, view: View) -> Callable[[Request], Awaitable[Respons
     async def serve(request: Request) -> Response:
         try:
             visit = await _visit(request, policy)
-            answer = await asyncio.to_thread(view, visit)
+            answer = await _answer(view, visit)
         except Problem as problem:
             return _refused(request, problem.status_code, str(problem.detail))
         except MainspringError as error:
@@ -123,6 +131,11 @@ def _served(policy: Policy, view: View) -> Callable[[Request], Awaitable[Respons
         return answer
 
     return serve
+
+
+async def _answer(view: View, visit: Visit) -> Response:
+    answer = view(visit) if iscoroutinefunction(view) else await asyncio.to_thread(view, visit)
+    return answer if isinstance(answer, Response) else await answer
 
 
 async def _visit(request: Request, policy: Policy) -> Visit:

@@ -12,16 +12,33 @@ from starlette.routing import Route
 from mainspring.web.look import offer
 from mainspring.web.pages import Pages
 from mainspring.web.replays import Replays
-from mainspring.web.views import dead, jobs, live, login, overview, workflows
+from mainspring.web.views import (
+    alerts,
+    audit,
+    dead,
+    jobs,
+    limits,
+    live,
+    login,
+    notifications,
+    overview,
+    queues,
+    tokens,
+    workers,
+    workflows,
+)
 
-PAGES: tuple[Pages, ...] = (overview.pages, jobs.pages, workflows.pages, dead.pages, login.pages)
+PAGES: tuple[Pages, ...] = (
+    *(overview.pages, jobs.pages, workflows.pages, dead.pages, login.pages),
+    *(queues.pages, workers.pages, limits.pages, alerts.pages, notifications.pages, tokens.pages, audit.pages),
+)
 
 _KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}
 
 
 def mount(api: FastAPI) -> None:
     """Serve the dashboard beside *api*, which lets in whom it would."""
-    offer([path for pages in PAGES for method, path, _, _ in pages.made if method == "GET" and "{" not in path])
+    offer({path: policy for pages in PAGES for method, path, policy, _ in pages.made if method == "GET"})
     api.state.replays = Replays()
     for pages in PAGES:
         pages.mount(api)

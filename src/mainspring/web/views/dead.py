@@ -120,7 +120,7 @@ def ask_discard(visit: Visit) -> Response:
     name = visit.path["group"]
     letters = counted(visit.app.dead.count(name), "dead letter")
     return visit.show(
-        "ask.html",
+        "ask_why.html",
         question=f"Discard {letters}?",
         sentence="They count as cancelled, and stay in history until they are pruned.",
         address=f"/dead/{name}/discard",

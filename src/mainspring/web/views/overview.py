@@ -27,5 +27,5 @@ def overview(visit: Visit) -> Response:
         failed=[job.snapshot for job in app.jobs(state=JobState.FAILED, limit=_FEW)],
         running=[job.snapshot for job in app.jobs(state=JobState.RUNNING, limit=_FEW)],
         dead=app.dead.count(),
-        firing=[alert for alert in app.alerts.list() if alert.state is AlertState.FIRING],
+        firing=[alert for alert in visit.caller.reach.alerts.list() if alert.state is AlertState.FIRING],
     )

@@ -106,7 +106,7 @@ def ask_cancel(visit: Visit) -> Response:
     far = _far(workflow.progress())
     left = counted(far.total - far.ended, "job")
     return visit.show(
-        "ask.html",
+        "ask_why.html",
         question=f"Cancel {workflow.snapshot.task} with {left}?",
         sentence="Those that wait are cancelled at once; the workers of those that run are asked.",
         address=f"/workflows/{workflow.id}/cancel",
