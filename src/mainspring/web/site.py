@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from mainspring.web.look import offer
 from mainspring.web.pages import Pages
-from mainspring.web.views import jobs, live, login, overview
+from mainspring.web.views import jobs, live, login, overview, schedule_form, schedules
 
-PAGES: tuple[Pages, ...] = (overview.pages, jobs.pages, login.pages)
+PAGES: tuple[Pages, ...] = (overview.pages, jobs.pages, schedule_form.pages, schedules.pages, login.pages)
 
 _KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}
 
