@@ -19,6 +19,8 @@ BUDGET = 200_000
 """Minutes to look at for a heat map, over all triggers. A trigger takes up to a week of them."""
 
 MINUTE = timedelta(minutes=1)
+LEVELS = 5
+"""How many shades a heat map has."""
 
 
 class Minute(msgspec.Struct, frozen=True):
@@ -45,8 +47,31 @@ class Heat(msgspec.Struct, frozen=True):
         order = sorted(range(MINUTES), key=lambda number: -self.ticks[number])
         return [self._minute(number) for number in order[:most] if self.ticks[number]]
 
+    def peaks(self) -> dict[tuple[str, int], float]:
+        """Return the ticks of the busiest minute, by day of the week and hour, in UTC.
+
+        The week begins now, so the hours of today that have passed are those of the same day next week.
+        """
+        peaks: dict[tuple[str, int], float] = {}
+        for number, amount in enumerate(self.ticks):
+            at = self.begin + number * MINUTE
+            place = at.strftime("%a"), at.hour
+            peaks[place] = max(amount, peaks.get(place, 0.0))
+        return peaks
+
+    def days(self) -> list[str]:
+        """Return the days of the week, from today on."""
+        return [(self.begin + timedelta(days=number)).strftime("%a") for number in range(7)]
+
     def _minute(self, number: int) -> Minute:
         return Minute(self.begin + number * MINUTE, self.ticks[number], self.schedules[number])
+
+
+def bounds(peaks: Sequence[float]) -> list[int]:
+    """Return the upper ends of up to five levels, each larger by the same factor: a midnight must not hide the rest."""
+    lowest, highest = min(peaks), max(peaks)
+    between = (math.floor(lowest * (highest / lowest) ** (level / LEVELS)) for level in range(1, LEVELS))
+    return sorted({*(bound for bound in between if bound >= lowest), math.ceil(highest)})
 
 
 class _Times(msgspec.Struct, frozen=True):

@@ -207,6 +207,12 @@ class Schedules:
         found = self._client.store.schedules(after=start, limit=limit, team=self._client.scope)
         return [self._shown(one) for one in found]
 
+    def coming(self, limit: int = 10) -> Sequence[Schedule]:
+        """Return the *limit* schedules that fire next, the first one first; one that is paused does not."""
+        check_limit(limit)
+        found = self._client.store.coming_schedules(limit, self._client.scope)
+        return [self._shown(one) for one in found]
+
     def define(self, schedule_id: str | None, task: T, trigger: Trigger, options: ScheduleOptions) -> T:
         """Take note of a schedule that the program defines in its code; `sync` stores it."""
         if not isinstance(task, TaskHandle):

@@ -256,6 +256,22 @@ def test_pause_resume_trigger_and_remove(app: Mainspring, clock: SettableClock) 
     app.close()
 
 
+def test_those_that_fire_next_are_told_to_each_team_by_its_own_names(app: Mainspring, clock: SettableClock) -> None:
+    app.task(work)
+    for name, length in (("b", "1h"), ("a", "2h"), ("c", "1m")):
+        app.schedules.add(name, "work", every(length))
+    app.within("acme").schedules.add("theirs", "work", every("30m"))
+    app.schedules.pause("c")
+
+    assert [one.id for one in app.schedules.coming()] == ["@acme/theirs", "b", "a"]
+    assert [one.id for one in app.schedules.coming(1)] == ["@acme/theirs"]
+    assert [one.id for one in app.within("acme").schedules.coming()] == ["theirs"]
+    assert [one.id for one in app.within("default").schedules.coming()] == ["b", "a"]
+    with pytest.raises(InvalidValue, match="limit"):
+        app.schedules.coming(-1)
+    app.close()
+
+
 def test_a_preview_heeds_start_and_end(app: Mainspring, clock: SettableClock) -> None:
     @app.task
     def work() -> None: ...

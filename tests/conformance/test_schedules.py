@@ -67,6 +67,23 @@ def test_schedules_come_in_pages(store: SqlStore) -> None:
     assert [schedule.id for schedule in [*first, *rest]] == ["s0", "s1", "s2", "s3", "s4"]
 
 
+def test_those_that_fire_next_come_first_and_none_that_does_not(store: SqlStore, clock: SettableClock) -> None:
+    given = {"late": "3h", "soon": "1m", "never": "2m", "middle": "1h"}
+    store.put_schedules([new_schedule(name, trigger=every(length, clock.now())) for name, length in given.items()])
+    store.put_schedules([new_schedule("@acme/theirs", team="acme"), new_schedule("past", trigger=at(clock.now()))])
+    fire(store)
+    store.pause_schedules(["never"])
+
+    everybodys = [schedule.id for schedule in store.coming_schedules()]
+    assert everybodys[-2:] == ["middle", "late"]
+    assert set(everybodys[:2]) == {"soon", "@acme/theirs"}
+    assert [schedule.id for schedule in store.coming_schedules(team="default")] == ["soon", "middle", "late"]
+    assert [schedule.id for schedule in store.coming_schedules(2, team="default")] == ["soon", "middle"]
+    assert [schedule.id for schedule in store.coming_schedules(team="acme")] == ["@acme/theirs"]
+    assert store.coming_schedules(team="other") == []
+    assert store.coming_schedules(0) == []
+
+
 def test_those_of_one_origin_are_found(store: SqlStore) -> None:
     store.put_schedules([new_schedule("a"), new_schedule("b", origin=Origin.CODE)])
 

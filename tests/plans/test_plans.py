@@ -60,6 +60,8 @@ INDEX = {
     "pending_of_team": "jobs_team",
     "backlog_of": "jobs_team",
     "page_schedules_of": "schedules_team",
+    "coming_schedules": "schedules_due",
+    "coming_schedules_of": "schedules_team",
     "jobs_ahead": "jobs_ready",
     "waiting_ahead": "jobs_waiting",
     "release": "jobs_waiting",

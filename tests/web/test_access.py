@@ -27,7 +27,7 @@ def filled(path: str) -> str:
 
 
 def test_every_page_says_who_may_see_it_and_every_form_what_the_audit_log_calls_it() -> None:
-    only_ask = {"/logout", "/team", "/jobs/choose"}
+    only_ask = {"/logout", "/team", "/jobs/choose", "/schedules/preview"}
 
     assert all(policy is not PUBLIC for _, _, policy in WALK)
     for path, policy in FORMS:

@@ -77,6 +77,11 @@ class Expression:
         if self._first_day(_SOME_TIME.date(), _ALL_KINDS_OF_YEARS[-1]) is None:
             raise _never(text, fields, "no such day of the month is such a day of the week")
 
+    @property
+    def fields(self) -> CronSim:
+        """What each of its fields names."""
+        return self._days
+
     def first(self, local: datetime) -> datetime | None:
         """Return the first time at or after *local* that the expression names; both are without a zone."""
         today = local.date()
@@ -131,12 +136,18 @@ def zone(name: str) -> tzinfo:
     except (LookupError, ValueError, OSError):
         found = None
     if found is None:
-        known = {zone for zone in available_timezones() if not zone.startswith(_ODD)}
+        known = zones()
         hint = did_you_mean(name, known) if known else "; none are installed here: pip install tzdata"
         raise InvalidValue(
             f"expected tz to be the name of a time zone such as 'Europe/Berlin', got: {shortened(name)}{hint}"
         )
     return found
+
+
+@lru_cache(maxsize=1)  # to look for them takes longer than anything else here
+def zones() -> frozenset[str]:
+    """Return the names of the time zones that are known here."""
+    return frozenset(zone for zone in available_timezones() if not zone.startswith(_ODD))
 
 
 def next_tick(expression: Expression, zone: tzinfo, after: datetime) -> datetime | None:

@@ -511,6 +511,13 @@ class Schedules(Protocol):
         """
         ...
 
+    def coming_schedules(self, limit: int = 10, team: str | None = None) -> list[Schedule]:
+        """Return the *limit* schedules, of a *team* or of any, that are to be looked at next, the first one first.
+
+        Those that are paused, have ended, or wait for a job of theirs are none of them.
+        """
+        ...
+
     def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:
         """Return the schedules with these ids; unknown ids are left out."""
         ...

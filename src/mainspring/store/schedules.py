@@ -35,6 +35,16 @@ def page(db: Database, after: str, limit: int, origin: Origin | None, team: str 
     return [schedule for row in found if (schedule := rows.to_schedule(row))]
 
 
+def coming(db: Database, limit: int, team: str | None) -> list[Schedule]:
+    """See `protocol.Schedules.coming_schedules`."""
+    stored, most = stored_team(team), max(0, limit)
+    if stored is None:
+        found = db.read("coming_schedules", nobodys=team is not None, limit=most)
+    else:
+        found = db.read("coming_schedules_of", team=stored, limit=most)
+    return [schedule for row in found if (schedule := rows.to_schedule(row))]
+
+
 def get(db: Database, ids: Collection[str]) -> dict[str, Schedule]:
     """See `protocol.Schedules.get_schedules`."""
     found = db.read("get_schedules", ids=rows.document(ids))

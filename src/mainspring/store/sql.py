@@ -233,6 +233,9 @@ class SqlStore:
     ) -> list[Schedule]:
         return schedules.page(self._db, after, limit, origin, team)
 
+    def coming_schedules(self, limit: int = 10, team: str | None = None) -> list[Schedule]:
+        return schedules.coming(self._db, limit, team)
+
     def get_schedules(self, ids: Collection[str]) -> dict[str, Schedule]:
         return schedules.get(self._db, ids)
 

@@ -23,13 +23,15 @@ from mainspring.web.views import (
     notifications,
     overview,
     queues,
+    schedule_form,
+    schedules,
     tokens,
     workers,
     workflows,
 )
 
 PAGES: tuple[Pages, ...] = (
-    *(overview.pages, jobs.pages, workflows.pages, dead.pages, login.pages),
+    *(overview.pages, jobs.pages, schedule_form.pages, schedules.pages, workflows.pages, dead.pages, login.pages),
     *(queues.pages, workers.pages, limits.pages, alerts.pages, notifications.pages, tokens.pages, audit.pages),
 )
 

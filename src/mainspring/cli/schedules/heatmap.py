@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.heat import Heat
+from mainspring.heat import Heat, bounds
 
 _SHADES = ("··", "░░", "▒▒", "▓▓", "██")
 _LETTERS = (" .", " -", " +", " *", " #")
 _COLOURS = ("dim", "green", "yellow", "dark_orange", "bold red")
 _HOURS = 24
-_MINUTE = timedelta(minutes=1)
 
 
 class HeatMap:
@@ -27,9 +24,9 @@ class HeatMap:
     """
 
     def __init__(self, heat: Heat) -> None:
-        self._peaks = _peaks(heat)
-        self._days = [(heat.begin + timedelta(days=number)).strftime("%a") for number in range(7)]
-        self._bounds = _bounds([peak for peak in self._peaks.values() if peak])
+        self._peaks = heat.peaks()
+        self._days = heat.days()
+        self._bounds = bounds([peak for peak in self._peaks.values() if peak])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         shades = _LETTERS if options.ascii_only else _SHADES
@@ -54,20 +51,3 @@ class HeatMap:
             yield Text("  ")
             yield Text(shades[level], _COLOURS[level])
             yield Text(f" {bound:,}", "dim")
-
-
-def _peaks(heat: Heat) -> dict[tuple[str, int], float]:
-    """Return the ticks of the busiest minute, by day of the week and hour."""
-    peaks: dict[tuple[str, int], float] = {}
-    for number, ticks in enumerate(heat.ticks):
-        at = heat.begin + number * _MINUTE
-        place = at.strftime("%a"), at.hour
-        peaks[place] = max(ticks, peaks.get(place, 0.0))
-    return peaks
-
-
-def _bounds(peaks: Sequence[float]) -> list[int]:
-    """Return the upper ends of up to five levels, each larger by the same factor: a midnight must not hide the rest."""
-    lowest, highest, levels = min(peaks), max(peaks), len(_SHADES)
-    between = (math.floor(lowest * (highest / lowest) ** (level / levels)) for level in range(1, levels))
-    return sorted({*(bound for bound in between if bound >= lowest), math.ceil(highest)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 
 import msgspec
 from rich.text import Text
@@ -10,7 +10,6 @@ from rich.text import Text
 from mainspring.cli.output import cell
 from mainspring.cli.times import ago, until
 from mainspring.documents.schedules import schedule_state
-from mainspring.model.cron import zone
 from mainspring.model.firing import LATE
 from mainspring.model.payload import decode_call
 from mainspring.model.schedule import Schedule
@@ -18,6 +17,20 @@ from mainspring.model.sealed import is_closed
 from mainspring.model.text import cut
 from mainspring.model.tick import Verdict
 from mainspring.model.trigger import At, Cron, Trigger
+from mainspring.model.wording import clock_time, instant, zone_of
+
+__all__ = [
+    "WIDE",
+    "arguments",
+    "distance",
+    "instant",
+    "short_instant",
+    "standing",
+    "state_of",
+    "trigger_in_short",
+    "verdict_of",
+    "zone_of",
+]
 
 WIDE = 110
 """Columns from which there is room for whole dates."""
@@ -72,19 +85,9 @@ def trigger_in_short(trigger: Trigger) -> str:
     return str(trigger).partition(" from ")[0].replace("the last job ended", "its job")
 
 
-def zone_of(trigger: Trigger) -> tzinfo:
-    """Return the time zone whose clocks *trigger* goes by."""
-    return zone(trigger.tz) if isinstance(trigger, Cron) else UTC
-
-
-def instant(moment: datetime, where: tzinfo) -> str:
-    """Return *moment* by the clocks of *where*, with its day of the week: `Fri 2026-07-17 09:00 CEST`."""
-    return f"{moment.astimezone(where):%a %Y-%m-%d} {_time(moment, where)}"
-
-
 def short_instant(moment: datetime, where: tzinfo) -> str:
-    """Return the same without the year: `17 Jul 09:00 CEST`."""
-    return f"{moment.astimezone(where):%d %b} {_time(moment, where)}"
+    """Return *moment* by the clocks of *where*, without the year: `17 Jul 09:00 CEST`."""
+    return f"{moment.astimezone(where):%d %b} {clock_time(moment, where)}"
 
 
 def distance(tick: datetime, now: datetime) -> Text:
@@ -100,11 +103,6 @@ def arguments(payload: str) -> str:
     call = decode_call(payload)
     by_name = [f"{name}={_json(value)}" for name, value in call.kwargs.items()]
     return cut(", ".join([*map(_json, call.args), *by_name]), _LONGEST_ARGUMENTS) or "none"
-
-
-def _time(moment: datetime, where: tzinfo) -> str:
-    local = moment.astimezone(where)
-    return f"{local:%H:%M:%S %Z}" if local.second else f"{local:%H:%M %Z}"
 
 
 def _json(value: object) -> str:

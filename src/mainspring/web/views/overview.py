@@ -9,6 +9,7 @@ from mainspring.model.alert import AlertState
 from mainspring.model.job import JobState
 from mainspring.model.token import Role
 from mainspring.web.pages import Pages, Visit
+from mainspring.web.views.schedules import next_ticks
 
 pages = Pages()
 
@@ -26,6 +27,7 @@ def overview(visit: Visit) -> Response:
         workers=app.workers(),
         failed=[job.snapshot for job in app.jobs(state=JobState.FAILED, limit=_FEW)],
         running=[job.snapshot for job in app.jobs(state=JobState.RUNNING, limit=_FEW)],
+        coming=next_ticks(app.schedules.coming(_FEW)),
         dead=app.dead.count(),
         firing=[alert for alert in visit.caller.reach.alerts.list() if alert.state is AlertState.FIRING],
     )

@@ -88,6 +88,26 @@ WHERE team = CAST(:team AS text) AND id > CAST(:after AS text) AND (CAST(:origin
 ORDER BY id
 LIMIT :limit;
 
+-- The limit is hidden from the planner as in claim.
+-- name: coming_schedules
+SELECT {schedule}
+FROM mainspring.schedules
+WHERE due_at IS NOT NULL AND (NOT CAST(:nobodys AS boolean) OR team IS NULL)
+ORDER BY due_at
+LIMIT (SELECT CAST(:limit AS bigint));
+
+-- A team's own are found by its name and then sorted: in the order of time, few would stand among everybody's.
+-- name: coming_schedules_of
+WITH theirs AS MATERIALIZED (
+    SELECT *
+    FROM mainspring.schedules
+    WHERE team = CAST(:team AS text) AND due_at IS NOT NULL
+)
+SELECT {schedule}
+FROM theirs
+ORDER BY due_at
+LIMIT :limit;
+
 -- A tick that was recorded already stays as it is, unless what became of it is one of those that may be replaced.
 -- Returns the jobs that are to be made: those of the ticks that are recorded now.
 -- name: keep_ticks

@@ -63,6 +63,21 @@ WHERE team = :team AND id > :after AND (:origin IS NULL OR origin = :origin)
 ORDER BY id
 LIMIT :limit;
 
+-- name: coming_schedules
+SELECT {schedule}
+FROM mainspring_schedules
+WHERE due_at IS NOT NULL AND (NOT :nobodys OR team IS NULL)
+ORDER BY due_at
+LIMIT :limit;
+
+-- A team's own are found by its name and then sorted: in the order of time, few would stand among everybody's.
+-- name: coming_schedules_of
+SELECT {schedule}
+FROM mainspring_schedules
+WHERE team = :team AND due_at IS NOT NULL
+ORDER BY +due_at
+LIMIT :limit;
+
 -- A tick that was recorded already stays as it is, unless what became of it is one of those that may be replaced.
 -- Returns the jobs that are to be made: those of the ticks that are recorded now.
 -- name: keep_ticks
