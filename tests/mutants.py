@@ -4010,6 +4010,20 @@ MUTANTS = [
         f"{RETENTION}::test_ages_of_a_day_or_more_go_by_whole_days_and_shorter_ones_by_the_moment[sqlite",
     ),
     Mutant(
+        "all jobs are looked through for a team that has few",
+        "store/retention.py",
+        'db.read("ended_of_team", team=team, most=count + 1)[0][0] > count',
+        "True",
+        f"{RETENTION}::test_nobody_looks_through_all_jobs_for_a_team_that_has_few[sqlite",
+    ),
+    Mutant(
+        "jobs are counted further back than it takes",
+        "store/retention.py",
+        "                del left[rule]\n",
+        "                left[rule] = 10**9\n",
+        f"{RETENTION}::test_jobs_are_counted_once_for_all_rules_and_no_further_back_than_it_takes[sqlite",
+    ),
+    Mutant(
         "days that were walked through are walked through again",
         "store/retention.py",
         "max(first, rule.reached or first)",

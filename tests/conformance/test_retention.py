@@ -272,6 +272,49 @@ def test_what_is_counted_are_the_jobs_that_no_other_rule_covers(store: SqlStore)
     assert kept(store, *succeeded) == [False, False, True, True, True]
 
 
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
+    """The days whose jobs were counted, so far."""
+    days: list[datetime] = []
+    original = store_retention._tallies
+
+    def noted(db: Any, rules: Any, day: datetime) -> Any:
+        days.append(day)
+        return original(db, rules, day)
+
+    monkeypatch.setattr(store_retention, "_tallies", noted)
+    return days
+
+
+def test_jobs_are_counted_once_for_all_rules_and_no_further_back_than_it_takes(
+    store: SqlStore, clock: SettableClock, counted: list[datetime]
+) -> None:
+    keep(store, count=3, queue="mail")
+    keep(store, count=2, team="acme", state=JobState.SUCCEEDED)
+    keep(store, count=1)
+    for _ in range(5):
+        finish(store, queue="mail")
+        finish(store, team="acme")
+        finish(store)
+        clock.advance("1d")
+
+    assert store.prune(NODE) == 2 + 3 + 4
+    assert [day.day for day in counted if day.day <= 5] == [5, 4, 3]  # of later days PostgreSQL has partitions already
+
+
+def test_nobody_looks_through_all_jobs_for_a_team_that_has_few(store: SqlStore, counted: list[datetime]) -> None:
+    keep(store, count=3, team="acme")
+    keep(store, count=3, team="beta", queue="mail")
+    finish_some(store, 3, team="acme")
+    finish_some(store, 9)
+
+    few = store.prune(NODE), list(counted)
+    finish(store, team="acme")
+
+    assert few == (0, [])
+    assert store.prune(NODE) == 1
+
+
 def test_of_age_and_count_whichever_says_sooner_counts(store: SqlStore, clock: SettableClock) -> None:
     keep(store, 2 * DAY, 3, queue="mail")
     old = finish_some(store, 2, queue="mail")

@@ -42,6 +42,7 @@ GIVEN: dict[str, Any] = {
     "workflow": uuid.UUID(int=1),
     "ids": '["00000000-0000-0000-0000-000000000001"]',
     "skip": 10,
+    "most": 1_000,
     "going": "[" + ", ".join(f'["{uuid.uuid4()}", 0, 0, false]' for _ in range(LOOK)) + "]",
 }
 
@@ -134,7 +135,7 @@ def test_postgres_reads_a_page_of_one_day_and_no_more(full_postgres: str, name: 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
-@pytest.mark.parametrize("name", ["forget", "members_to_go", "family"])
+@pytest.mark.parametrize("name", ["forget", "members_to_go", "family", "ended_of_team"])
 def test_postgres_finds_what_is_forgotten_by_its_key(full_postgres: str, name: str, analyzed: bool, mode: str) -> None:
     with psycopg.connect(full_postgres, autocommit=True) as connection:
         connection.execute(b"ANALYZE" if analyzed else b"SELECT")
@@ -169,6 +170,7 @@ def test_postgres_finds_the_nth_newest_within_its_minute(
         ("finished_days", "jobs_done_finished"),
         ("members_to_go", "jobs_done_workflow"),
         ("family", "jobs_done_workflow"),
+        ("ended_of_team", "jobs_done_team"),
         ("forget", "jobs_done_1"),
     ],
 )

@@ -109,6 +109,11 @@ def day_of(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
+def covering(job: Covers, rules: Iterable[Covers]) -> Covers:
+    """Return which of *rules* counts for jobs of the team, queue and state of *job*; one is always about them."""
+    return max((one for one in rules if one.meets(job)), key=lambda one: one.precedence)
+
+
 def exceptions(covers: Covers, others: Iterable[Covers]) -> tuple[Covers, ...]:
     """Return those of *others* that take some jobs from a rule, because they say more precisely which they mean."""
     return tuple(one for one in others if one.precedence > covers.precedence and one.meets(covers))

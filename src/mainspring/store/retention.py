@@ -17,6 +17,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.clock import moment
+from mainspring.model.job import JobState
 from mainspring.model.retention import (
     DAY,
     Covers,
@@ -24,10 +25,12 @@ from mainspring.model.retention import (
     Kept,
     Prunable,
     RetentionRule,
+    covering,
     day_of,
     exceptions,
     nth_newest,
 )
+from mainspring.model.team import stored_team
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
 from mainspring.store.inspect import now
@@ -51,7 +54,7 @@ class Going(NamedTuple):
 
 
 _going = msgspec.json.Decoder(list[Going], strict=False)  # SQLite has numbers for truths
-_tally = msgspec.json.Decoder(list[tuple[int, int]])
+_tally = msgspec.json.Decoder(list[tuple[str, str, JobState, int, int]])
 _ids = msgspec.json.Decoder(list[UUID])
 
 
@@ -100,10 +103,8 @@ def in_force(db: Database, age: timedelta) -> list[Kept]:
 
 def prune_ahead(db: Database, kept: Sequence[Kept], first: datetime, tell: Tell) -> datetime:
     """Remove what goes sooner than its whole day, which those do that lie before *first*; say until when jobs went."""
-    today = now(db)
     latest = first
-    for rule in kept:
-        edge = _edge(db, rule, today)
+    for rule, edge in zip(kept, _edges(db, kept), strict=True):
         latest = max(latest, edge.at)
         for day in _days(db, max(first, rule.reached or first), edge):
             _prune_day(db, rule, edge, day, tell)
@@ -115,12 +116,11 @@ def prune_ahead(db: Database, kept: Sequence[Kept], first: datetime, tell: Tell)
 
 def prunable(db: Database, age: timedelta) -> list[Prunable]:
     """See `protocol.Sweeps.prunable`."""
-    today = now(db)
-    return [_prunable(db, rule, today) for rule in in_force(db, age)]
+    kept = in_force(db, age)
+    return [_prunable(db, rule, edge) for rule, edge in zip(kept, _edges(db, kept), strict=True)]
 
 
-def _prunable(db: Database, rule: Kept, today: datetime) -> Prunable:
-    edge = _edge(db, rule, today)
+def _prunable(db: Database, rule: Kept, edge: Edge) -> Prunable:
     jobs, oldest = 0, None
     for day in _days(db, None, edge):
         for going in _pages(db, rule, edge, day):
@@ -141,38 +141,64 @@ def _family(db: Database, workflows: Sequence[UUID]) -> int:
     return total
 
 
-def _edge(db: Database, rule: Kept, today: datetime) -> Edge:
-    """Return where what *rule* keeps begins, by age or by count, whichever is later."""
-    aged = rule.aged(today)
-    counted = None if rule.count is None else _edge_by_count(db, rule, rule.count)
-    return aged if counted is None or (counted.at, counted.id) < (aged.at, aged.id) else counted
+def _edges(db: Database, kept: Sequence[Kept]) -> list[Edge]:
+    """Return where what each rule keeps begins, by age or by count, whichever is later."""
+    today = now(db)
+    counted = _edges_by_count(db, kept, today)
+    aged = [rule.aged(today) for rule in kept]
+    return [max(edge, counted.get(rule.covers, edge), key=_place) for rule, edge in zip(kept, aged, strict=True)]
 
 
-def _edge_by_count(db: Database, rule: Kept, count: int) -> Edge | None:
-    """Return the oldest of the newest *count*, looking back day by day; None where there are not so many."""
-    left = count
-    for day in reversed(db.read("finished_days", since=rule.reached, until=now(db) + DAY)):
-        tally: Counter[datetime] = Counter()
-        for minute, jobs in _tallies(db, rule, day[0]):
-            tally[moment(minute)] += jobs
-        found = nth_newest([*tally.items()], left)
-        if found is not None:
-            minute_of, skip = found
-            return _nth(db, rule, minute_of, skip)
-        left -= tally.total()
-    return None
+def _place(edge: Edge) -> tuple[datetime, UUID]:
+    return edge.at, edge.id
 
 
-def _nth(db: Database, rule: Kept, minute: datetime, skip: int) -> Edge | None:
+def _edges_by_count(db: Database, kept: Sequence[Kept], today: datetime) -> dict[Covers, Edge]:
+    """Return the oldest of the newest so many that each rule keeps, looking back day by day, once for all of them.
+
+    There is none of a rule of which there are not so many.
+    """
+    left = {rule: rule.count for rule in kept if rule.count is not None and _may_have_more(db, rule, rule.count)}
+    edges: dict[Covers, Edge] = {}
+    for (day,) in reversed(db.read("finished_days", since=None, until=today + DAY)) if left else ():
+        left = {rule: count for rule, count in left.items() if rule.reached is None or rule.reached <= day}
+        if not left:
+            break
+        tallies = _tallies(db, [rule.covers for rule in kept], day)
+        for rule, count in [*left.items()]:
+            tally = tallies.get(rule.covers, Counter())
+            left[rule] = count - tally.total()
+            found = nth_newest([*tally.items()], count)
+            if found is not None:
+                del left[rule]
+                for at, job_id in _nth(db, rule, *found):  # none, if some have gone meanwhile: there are not so many
+                    edges[rule.covers] = Edge(at, job_id)
+    return edges
+
+
+def _may_have_more(db: Database, rule: Kept, count: int) -> bool:
+    """Return whether more than *count* jobs of the team have ended, of which others may be about some; for a small one
+    nobody has to look through all."""
+    team = None if rule.covers.team is None else stored_team(rule.covers.team)
+    return team is None or db.read("ended_of_team", team=team, most=count + 1)[0][0] > count
+
+
+def _nth(db: Database, rule: Kept, minute: datetime, skip: int) -> list[Row]:
     until = minute + timedelta(minutes=1)
-    for at, job_id in db.read("nth_newest", since=minute, until=until, skip=skip, **_wanted(rule)):
-        return Edge(at, job_id)
-    return None  # some have gone meanwhile: then there are not so many
+    return db.read("nth_newest", since=minute, until=until, skip=skip, **_wanted(rule))
 
 
-def _tallies(db: Database, rule: Kept, day: datetime) -> Iterator[tuple[int, int]]:
-    for page in _walk(db, "tally_page", day, **_wanted(rule)):
-        yield from _tally.decode(page)
+def _tallies(db: Database, rules: Sequence[Covers], day: datetime) -> dict[Covers, Counter[datetime]]:
+    """Return how many jobs ended in each minute of *day*, by the rule that counts for them."""
+    kinds: dict[tuple[str, str, JobState], Counter[int]] = {}
+    for page in _walk(db, "tally_page", day):
+        for team, queue, state, minute, jobs in _tally.decode(page):
+            kinds.setdefault((team, queue, state), Counter())[minute] += jobs
+    tallies: dict[Covers, Counter[datetime]] = {}
+    for kind, minutes in kinds.items():
+        tally = tallies.setdefault(covering(Covers(*kind), rules), Counter())
+        tally.update({moment(minute): jobs for minute, jobs in minutes.items()})
+    return tallies
 
 
 def _pages(db: Database, rule: Kept, edge: Edge, day: datetime) -> Iterator[list[Going]]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.model.job import JobState
-from mainspring.model.retention import Covers, Kept, exceptions, nth_newest
+from mainspring.model.retention import Covers, Kept, covering, exceptions, nth_newest
 
 NOW = datetime(2026, 1, 10, 15, 30, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -58,3 +58,11 @@ def test_the_nth_newest_is_found_in_its_minute(tally: dict[int, int], n: int) ->
     else:
         minute = every[n - 1]
         assert found == (NOW + minute * MINUTE, n - 1 - every.index(minute))
+
+
+def test_of_rules_that_are_about_a_job_the_most_precise_counts() -> None:
+    rules = [Covers(), Covers(state=JobState.FAILED), Covers(queue="mail"), Covers("acme")]
+
+    assert covering(Covers("default", "default", JobState.SUCCEEDED), rules) == Covers()
+    assert covering(Covers("default", "mail", JobState.FAILED), rules) == Covers(queue="mail")
+    assert covering(Covers("acme", "mail", JobState.FAILED), rules) == Covers("acme")

@@ -55,17 +55,24 @@ FROM days
 WHERE at BETWEEN coalesce(CAST(:since AS timestamptz), '-infinity') AND :until
 ORDER BY at;
 
--- How many jobs that the rule covers ended in each minute, among the next few of a day; and where to go on.
+-- How many jobs of a team, up to so many, have ended.
+-- name: ended_of_team
+SELECT count(*) AS ended
+FROM (SELECT 1 FROM mainspring.jobs_done WHERE team = :team LIMIT :most) AS jobs;
+
+-- How many jobs of each team, queue and state ended in each minute, among the next few of a day; and where to go on.
 -- name: tally_page
 WITH {page_of_day},
 tally AS MATERIALIZED (
-    SELECT date_trunc('minute', finished_at, 'UTC') AS minute, count(*) AS jobs
+    SELECT coalesce(team, 'default') AS team, queue, state, date_trunc('minute', finished_at, 'UTC') AS minute,
+           count(*) AS jobs
     FROM page
-    WHERE {covered} AND {on_its_own}
-    GROUP BY 1
+    WHERE {on_its_own}
+    GROUP BY 1, 2, 3, 4
 )
 SELECT CAST(:since AS timestamptz) AS at, (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS id,
-       (SELECT CAST(coalesce(json_agg(json_build_array(CAST(extract(epoch FROM minute) * 1000000 AS bigint), jobs)), '[]')
+       (SELECT CAST(coalesce(json_agg(json_build_array(team, queue, state,
+                                                       CAST(extract(epoch FROM minute) * 1000000 AS bigint), jobs)), '[]')
                     AS text)
         FROM tally) AS tally
 WHERE EXISTS (SELECT FROM page);

@@ -49,18 +49,23 @@ FROM days
 WHERE day <= :until
 ORDER BY day;
 
--- How many jobs that the rule covers ended in each minute, among the next few of a day; and where to go on.
+-- How many jobs of a team, up to so many, have ended.
+-- name: ended_of_team
+SELECT count(*) AS ended
+FROM (SELECT 1 FROM mainspring_jobs_done WHERE team = :team LIMIT :most) AS jobs;
+
+-- How many jobs of each team, queue and state ended in each minute, among the next few of a day; and where to go on.
 -- name: tally_page
 WITH {page_of_day},
 tally AS MATERIALIZED (
-    SELECT finished_at / 60000000 * 60000000 AS minute, count(*) AS jobs
+    SELECT coalesce(team, 'default') AS team, queue, state, finished_at / 60000000 * 60000000 AS minute, count(*) AS jobs
     FROM page
-    WHERE {covered} AND {on_its_own}
-    GROUP BY 1
+    WHERE {on_its_own}
+    GROUP BY 1, 2, 3, 4
 )
 SELECT (SELECT max(finished_at) FROM page) AS at,
        (SELECT id FROM page ORDER BY finished_at DESC, id DESC LIMIT 1) AS id,
-       (SELECT json_group_array(json_array(minute, jobs)) FROM tally) AS tally
+       (SELECT json_group_array(json_array(team, queue, state, minute, jobs)) FROM tally) AS tally
 WHERE EXISTS (SELECT 1 FROM page);
 
 -- name: nth_newest
