@@ -290,11 +290,15 @@ def test_a_job_that_fails_ends_the_wait_too_and_a_retry_does_not(store: SqlStore
     assert fire(store).next_due == 10 * MINUTE
 
 
-def test_whoever_fires_hears_of_the_end_that_a_schedule_waits_for(store: SqlStore, clock: SettableClock) -> None:
-    store.put_schedules([new_schedule(trigger=after("10m")), new_schedule("other")])
+def test_whoever_fires_hears_of_the_end_that_a_schedule_waits_for(
+    store: SqlStore, url: str, clock: SettableClock
+) -> None:
+    before = open_store(url, clock=clock)  # one that closes has said all that it had to say, of new schedules too
+    before.put_schedules([new_schedule(trigger=after("10m")), new_schedule("other")])
     clock.advance("10m")
-    fire(store)
-    jobs = {job.schedule: job for job in claim(store)}
+    fire(before)
+    jobs = {job.schedule: job for job in claim(before)}
+    before.close()
     listener = store.listen({FIRE})
     listener.wait(0)
 
