@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -206,13 +207,23 @@ def test_an_expression_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert expression("17 4 * * *") is expression("17 4 * * *")
 
 
+@pytest.fixture
+def forgetful() -> Iterator[None]:
+    """Nothing is remembered of zones from before, nor afterwards."""
+    cron_module.zone.cache_clear()
+    cron_module.zones.cache_clear()
+    yield
+    cron_module.zone.cache_clear()
+    cron_module.zones.cache_clear()
+
+
+@pytest.mark.usefixtures("forgetful")
 def test_utc_needs_no_zones_and_others_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> ZoneInfo:
         raise LookupError(name)
 
     monkeypatch.setattr(cron_module, "ZoneInfo", missing)
     monkeypatch.setattr(cron_module, "available_timezones", set)
-    cron_module.zone.cache_clear()
 
     assert cron("@daily").next(instant("2026-05-01")) is not None
     with pytest.raises(InvalidValue, match="none are installed here: pip install tzdata"):
