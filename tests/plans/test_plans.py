@@ -28,9 +28,11 @@ from mainspring.store.postgres.database import PLANNED_ANEW
 from mainspring.store.queries import Query, load_queries
 from mainspring.store.sql import SqlStore
 from mainspring.store.sqlite.runner import _plain
+from tests.support.databases import execute
 from tests.support.factories import new_id, new_job, new_jobs, opened_session
 from tests.support.postgres import database
 from tests.support.schedules import new_schedule
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -511,3 +513,21 @@ def test_sqlite_reads_no_more_than_the_newest_jobs_for_the_pace_of_a_queue(churn
 
 def test_sqlite_finds_old_lines_by_their_time(churned_sqlite: Path) -> None:
     assert "mainspring_logs_at" in sqlite_plan(churned_sqlite, "prune_logs")
+
+
+def test_postgres_does_not_keep_to_a_plan_that_was_made_when_there_were_no_jobs(postgres_url: str) -> None:
+    store, jobs = open_store(postgres_url), new_jobs(20_000)
+    for _ in range(20):
+        store.get([jobs[0].id])
+    store.enqueue(jobs)
+    for _ in range(100):
+        store.get([job.id for job in jobs[:50]])
+    store.close()  # what its connections have counted is told when they end
+
+    def scans() -> tuple[int, int]:
+        told = "SELECT seq_scan, idx_scan FROM pg_stat_user_tables WHERE relname = 'jobs' AND schemaname = 'mainspring'"
+        ((whole, by_index),) = execute(postgres_url, told)
+        return whole, by_index
+
+    until(lambda: sum(scans()) >= 100)
+    assert scans()[0] < 50

@@ -54,8 +54,8 @@ _CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(INSTANTS, distinct(lambda since_2000: moment(_YEAR_2000 + since_2000))),
 }
 
-PLANNED_ANEW = frozenset({"page", "page_of", "page_schedules", "record_lines", "logs"})
-"""Queries for which one plan would be a bad one: filters may be absent, or a day was empty when the plan was made."""
+PLANNED_ANEW = frozenset({"get", "page", "page_of", "page_schedules", "record_lines", "logs"})
+"""Queries for which one plan would be a bad one: filters may be absent, or a table was empty when the plan was made."""
 
 _END_WHEN_SILENT = "; SET LOCAL idle_in_transaction_session_timeout = '10s'"
 
