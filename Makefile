@@ -28,11 +28,12 @@ format: $(INSTALLED)  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(INSTALLED)  ## Measure the store and the worker beside bare SQL, schedules, and workflows, on both databases
+bench: $(INSTALLED)  ## Measure the store and the worker beside bare SQL, schedules, workflows, and the HTTP API, on both databases
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.worker
 	$(BIN)/python -m benchmarks.schedules
 	$(BIN)/python -m benchmarks.workflows
+	$(BIN)/python -m benchmarks.api
 
 mutants: $(INSTALLED)  ## Break the code on purpose and see that a test notices
 	$(BIN)/python -m tests.mutants
