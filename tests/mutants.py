@@ -56,9 +56,16 @@ APP_TOKENS, SCOPES, APART = (
 NOTIFY, APP_NOTIFICATIONS = "tests/conformance/test_notify.py", "tests/app/test_notifications.py"
 SIGNATURE, MAIL, WEBHOOKS = (f"tests/notify/test_{name}.py" for name in ("signature", "email", "webhook"))
 API_ACCESS, API_PROBLEMS = "tests/api/test_access.py", "tests/api/test_problems.py"
-API_CROWDS = "tests/api/test_crowds.py"
+API_CROWDS, API_FRAMING = "tests/api/test_crowds.py", "tests/api/test_framing.py"
+IN_BROWSER = "tests/browser"
+WEB_JOBS, WEB_ACCESS, INSPECT = (
+    "tests/web/test_jobs.py",
+    "tests/web/test_access.py",
+    "tests/conformance/test_inspect.py",
+)
 CAPTURE, TRACES = "tests/worker/test_capture.py", "tests/worker/test_traces.py"
 LOGS, METRICS = "tests/conformance/test_logs.py", "tests/metrics/test_metrics.py"
+SAMPLES, WORKER_SAMPLES = "tests/conformance/test_samples.py", "tests/worker/test_sample.py"
 HEARTBEAT, SETTLER, EXECUTE, QUEUES = (
     f"tests/worker/test_{name}.py" for name in ("heartbeat", "settler", "execute", "queues")
 )
@@ -76,6 +83,146 @@ class Mutant:
 
 
 MUTANTS = [
+    Mutant(
+        "a history shows what is another team's (sqlite)",
+        f"{SQLITE}/samples.sql",
+        "(:team IS NULL OR team = :team) AND",
+        "TRUE AND",
+        f"{SAMPLES}::test_each_team_sees_its_own_and_who_is_of_none_sees_all[sqlite",
+    ),
+    Mutant(
+        "a history shows what is another team's (postgres)",
+        f"{POSTGRES}/samples.sql",
+        "(CAST(:team AS text) IS NULL OR team = :team)",
+        "TRUE",
+        f"{SAMPLES}::test_each_team_sees_its_own_and_who_is_of_none_sees_all[postgres",
+    ),
+    Mutant(
+        "a quick look at a team's queues ends at the first (sqlite)",
+        f"{SQLITE}/queues.sql",
+        "AND job.state <> 'running' AND job.queue > kinds.queue",
+        "AND job.state <> 'running' AND job.queue > kinds.queue AND FALSE",
+        f"{PAUSES}::test_a_quick_look_at_the_queues_of_a_team_misses_none_for_all_that_waits_in_others[sqlite",
+    ),
+    Mutant(
+        "a quick look at a team's queues ends at the first (postgres)",
+        f"{POSTGRES}/queues.sql",
+        "AND job.state <> 'running' AND job.queue > kinds.queue",
+        "AND job.state <> 'running' AND job.queue > kinds.queue AND FALSE",
+        f"{PAUSES}::test_a_quick_look_at_the_queues_of_a_team_misses_none_for_all_that_waits_in_others[postgres",
+    ),
+    Mutant(
+        "a quick count is said to be all where others have more (sqlite)",
+        f"{SQLITE}/queues.sql",
+        "(looked ->> 0) >= :most AS more",
+        "(looked ->> 0) - (looked ->> 1) >= :most AS more",
+        f"{PAUSES}::test_a_quick_look_says_that_there_may_be_more_where_others_have_more_than_it_looks_at[sqlite",
+    ),
+    Mutant(
+        "a quick count is said to be all where others have more (postgres)",
+        f"{POSTGRES}/queues.sql",
+        "looked[1] >= CAST(:most AS bigint) AS more",
+        "looked[1] - looked[2] >= CAST(:most AS bigint) AS more",
+        f"{PAUSES}::test_a_quick_look_says_that_there_may_be_more_where_others_have_more_than_it_looks_at[postgres",
+    ),
+    Mutant(
+        "a look at dead letters looks on for those of a team (sqlite)",
+        f"{SQLITE}/dead.sql",
+        "WHERE state = 'failed'\n    LIMIT :most",
+        "WHERE state = 'failed' AND (:team IS NULL OR coalesce(team, 'default') = :team)\n    LIMIT :most",
+        f"{DEAD}::test_a_look_at_dead_letters_goes_no_further_than_asked_whosever_they_are[sqlite",
+    ),
+    Mutant(
+        "teams are counted as one",
+        "worker/count.py",
+        "((teams.pop(), queues.pop())",
+        "((None, queues.pop())",
+        f"{WORKER_SAMPLES}::test_a_flood_of_one_kind_is_its_teams[sqlite",
+    ),
+    Mutant(
+        "counts take the place of earlier ones (sqlite)",
+        f"{SQLITE}/samples.sql",
+        "sample.succeeded + excluded.succeeded",
+        "excluded.succeeded",
+        f"{SAMPLES}::test_what_is_added_adds_up_in_every_scale[sqlite",
+    ),
+    Mutant(
+        "counts take the place of earlier ones (postgres)",
+        f"{POSTGRES}/samples.sql",
+        "sample.succeeded + excluded.succeeded",
+        "excluded.succeeded",
+        f"{SAMPLES}::test_what_is_added_adds_up_in_every_scale[postgres",
+    ),
+    Mutant(
+        "counts whose reply was lost are added twice",
+        "store/samples.py",
+        "if tx.in_doubt:",
+        "if False:",
+        f"{NETWORK}::test_counts_whose_reply_is_lost_are_added_once",
+    ),
+    Mutant(
+        "counts that may have been added are kept for another try",
+        "worker/sample.py",
+        "            log.warning(",
+        "            self._tally._counts.update(counts)\n            log.warning(",
+        f"{WORKER_SAMPLES}::test_what_could_not_be_told_is_left_out_rather_than_told_twice[sqlite",
+    ),
+    Mutant(
+        "a worker that stops forgets what it did last",
+        "worker/worker.py",
+        "            self._sampler.add()\n",
+        "",
+        f"{WORKER_SAMPLES}::test_what_became_of_jobs_is_in_the_history_when_the_worker_has_stopped[sqlite",
+    ),
+    Mutant(
+        "every node looks at what waits in each minute (sqlite)",
+        f"{SQLITE}/samples.sql",
+        "ON CONFLICT (span, since) DO NOTHING",
+        "ON CONFLICT (span, since) DO UPDATE SET done = FALSE",
+        f"{SAMPLES}::test_of_all_nodes_one_looks_in_each_minute[sqlite",
+    ),
+    Mutant(
+        "every node looks at what waits in each minute (postgres)",
+        f"{POSTGRES}/samples.sql",
+        "ON CONFLICT (span, since) DO NOTHING",
+        "ON CONFLICT (span, since) DO UPDATE SET done = false",
+        f"{SAMPLES}::test_of_all_nodes_one_looks_in_each_minute[postgres",
+    ),
+    Mutant(
+        "no node looks at what waits",
+        "scheduler/scheduler.py",
+        "self._sample, self._prune]",
+        "self._prune]",
+        f"{WORKER_SAMPLES}::test_a_node_looks_at_what_waits[sqlite",
+    ),
+    Mutant(
+        "one who died while he looked has seen that nothing waits (sqlite)",
+        f"{SQLITE}/samples.sql",
+        "since >= :first AND done;",
+        "since >= :first;",
+        f"{SAMPLES}::test_one_who_died_while_he_looked_has_seen_nothing[sqlite",
+    ),
+    Mutant(
+        "samples are kept for ever",
+        "store/samples.py",
+        "age=one.back + one.span",
+        "age=one.back * 100",
+        f"{SAMPLES}::test_what_is_older_than_its_history_goes_and_the_rest_stays[sqlite",
+    ),
+    Mutant(
+        "samples are pruned while they are shown",
+        "store/samples.py",
+        "age=one.back + one.span",
+        "age=one.back / 2",
+        f"{SAMPLES}::test_what_is_older_than_its_history_goes_and_the_rest_stays[sqlite",
+    ),
+    Mutant(
+        "samples from before the clock was set back stay for ever (sqlite)",
+        f"{SQLITE}/samples.sql",
+        " OR since > :now + :age)",
+        ")",
+        f"{SAMPLES}::test_what_a_clock_wrote_that_was_set_back_since_does_not_stay_for_ever[sqlite",
+    ),
     Mutant(
         "a signal that comes while its job lies down is missed",
         "store/settle.py",
@@ -954,7 +1101,7 @@ MUTANTS = [
     Mutant(
         "a large batch may be stored by half",
         "store/enqueue.py",
-        "(db.attempt if alone else db.transact)(work)",
+        "(db.transact if several else db.attempt)(work)",
         "db.attempt(work)",
         f"{ENQUEUE}::test_a_large_batch_that_fails_on_the_way_is_not_stored_at_all[postgres",
     ),
@@ -1375,8 +1522,8 @@ MUTANTS = [
     Mutant(
         "nothing is ever pruned",
         "scheduler/scheduler.py",
-        "self._rank, self._prune]",
-        "self._rank]",
+        "self._sample, self._prune]",
+        "self._sample]",
         "tests/scheduler/test_prune.py",
     ),
     Mutant(
@@ -3858,15 +4005,15 @@ MUTANTS = [
     Mutant(
         "urgent jobs hide an old one that starves (sqlite)",
         f"{SQLITE}/alerts.sql",
-        "    FROM levels\n    WHERE :team IS NULL",
-        "    FROM levels\n    WHERE FALSE",
+        "        FROM levels\n        WHERE :team IS NULL",
+        "        FROM levels\n        WHERE FALSE",
         f"{ALERTS}::test_urgent_jobs_do_not_hide_an_old_one_that_starves[sqlite",
     ),
     Mutant(
         "urgent jobs hide an old one that starves (postgres)",
         f"{POSTGRES}/alerts.sql",
-        "AS level\n    WHERE CAST(:team AS text) IS NULL",
-        "AS level\n    WHERE FALSE",
+        "AS level\n        WHERE CAST(:team AS text) IS NULL",
+        "AS level\n        WHERE FALSE",
         f"{ALERTS}::test_urgent_jobs_do_not_hide_an_old_one_that_starves[postgres",
     ),
     Mutant(
@@ -4306,8 +4453,8 @@ MUTANTS = [
     Mutant(
         "a shared queue tells how many jobs others have",
         "store/queues.py",
-        "    if stored is not None:\n",
-        "    if False:\n",
+        '    if stored_team(team) is not None:\n        found = db.read("backlog_of", team=team)\n',
+        '    if False:\n        found = db.read("backlog_of", team=team)\n',
         f"{SCOPES}::test_a_shared_queue_shows_each_team_its_own_jobs[sqlite",
     ),
     Mutant(
@@ -4351,6 +4498,62 @@ MUTANTS = [
         "return _each_alone(_enqueue, app, jobs, error)",
         "return _each_alone(_store, app, jobs, error)",
         "tests/api/test_creates.py::test_one_that_can_not_be_stored_takes_nothing_from_what_the_others_may_have",
+    ),
+    Mutant(
+        "a job is stored though it could not be recorded",
+        "store/enqueue.py",
+        "            append(runner, to_record)\n",
+        "            pass\n",
+        f"{AUDIT}::test_jobs_that_can_not_be_recorded_are_not_stored",
+    ),
+    Mutant(
+        "a job is recorded in a transaction of its own",
+        "store/enqueue.py",
+        "        several = len(pieces) > 1 or line_up or related or to_record or",
+        "        several = len(pieces) > 1 or line_up or related or",
+        f"{AUDIT}::test_jobs_that_can_not_be_recorded_are_not_stored[postgres",
+    ),
+    Mutant(
+        "a head may go on without end",
+        "server.py",
+        "if self._unheard > _LONGEST_HEAD and",
+        "if False and",
+        f"{API_FRAMING}::test_a_head_without_end_is_refused_before_it_ends",
+    ),
+    Mutant(
+        "what stands behind a body is taken for its head",
+        "server.py",
+        "        if self._in_head:  #",
+        "        if True:  #",
+        f"{API_FRAMING}::test_what_stands_behind_a_body_adds_nothing_to_the_head",
+    ),
+    Mutant(
+        "a body behind an offer to speak something else is the next request",
+        "server.py",
+        "if self.parser.should_upgrade() and",
+        "if False and",
+        f"{API_FRAMING}::test_a_body_behind_an_offer_to_speak_something_else_is_not_the_next_request",
+    ),
+    Mutant(
+        "a body before it makes the next head too long",
+        "server.py",
+        "        self._unheard = 0\n        super().on_body(body)\n",
+        "        super().on_body(body)\n",
+        f"{API_FRAMING}::test_the_next_head_is_not_taken_for_long_because_of_the_body_before_it",
+    ),
+    Mutant(
+        "a request may name two hosts, or none",
+        "server.py",
+        'if names.count(b"host") > 1 or (b"host" not in names and self.parser.get_http_version() != "1.0"):',
+        "if False:",
+        f"{API_FRAMING}::test_a_request_without_a_host_is_refused",
+    ),
+    Mutant(
+        "a request may name a host in its address",
+        "server.py",
+        'if not self.url.startswith((b"/", b"*")) or',
+        "if",
+        f"{API_FRAMING}::test_an_address_of_another_form_leads_nowhere",
     ),
     Mutant(
         "a connection on which nobody asks anything stays",
@@ -4398,7 +4601,7 @@ MUTANTS = [
     Mutant(
         "commands leave nothing on record",
         "cli/note.py",
-        "    record([",
+        "    app.audit.record([",
         "    list([",
         "tests/cli/test_audit.py::test_every_command_that_changes_something_is_on_record[sqlite",
     ),
@@ -4650,8 +4853,8 @@ MUTANTS = [
     Mutant(
         "a token is taken for good as long as it is remembered",
         "api/callers.py",
-        "if token is None or now - since >= MEMORY:",
-        "if token is None:",
+        "if known is not None and self._clock.steady() - known[0] < MEMORY:",
+        "if known is not None:",
         f"{API_ACCESS}::test_a_token_that_was_revoked_lets_nobody_in",
     ),
     Mutant(
@@ -4667,6 +4870,69 @@ MUTANTS = [
         "    return text.strip()",
         "    return text.strip() or None",
         "tests/api/test_framing.py::test_an_empty_token_is_no_token_even_where_none_is_needed",
+    ),
+    Mutant(
+        "jobs of all teams are shown to who may see those of some",
+        "web/views/jobs.py",
+        "if whole and not sees_all:",
+        "if False:",
+        f"{WEB_JOBS}::test_who_may_see_what_is_anybodys_looks_at_all_teams",
+    ),
+    Mutant(
+        "a link from elsewhere puts a visitor into another team",
+        "web/session.py",
+        'request.headers.get("sec-fetch-site") == "same-origin" and _is_led_here(request)',
+        "_is_led_here(request)",
+        f"{WEB_JOBS}::test_who_is_led_to_a_job_of_another_team_stays_there",
+    ),
+    Mutant(
+        "a page that brings itself up to date puts its visitor into its team in all windows",
+        "web/session.py",
+        'request.headers.get("sec-fetch-site") == "same-origin" and _is_led_here(request)',
+        'request.headers.get("sec-fetch-site") == "same-origin"',
+        f"{WEB_JOBS}::test_who_is_led_to_a_job_of_another_team_stays_there",
+    ),
+    Mutant(
+        "what is done to many is done in the team that was chosen last, whatever the page showed",
+        "web/pages.py",
+        "teams = session.proven_teams(form[session.PROOF], token)",
+        "session.proven_teams(form[session.PROOF], token)",
+        f"{WEB_JOBS}::test_what_is_done_to_many_is_done_in_the_team_that_the_page_showed",
+    ),
+    Mutant(
+        "a form can be sent for another team than that of its page",
+        "web/session.py",
+        "f'mainspring form {name}'.encode()",
+        "b'mainspring form'",
+        f"{WEB_ACCESS}::test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since",
+    ),
+    Mutant(
+        "forms of strangers are read",
+        "web/pages.py",
+        "    await gate.check_shown(token)",
+        "    pass",
+        f"{WEB_ACCESS}::test_nothing_is_read_of_a_strangers_form",
+    ),
+    Mutant(
+        "what is done about all that fit is done about what nobody has counted",
+        "web/views/bulk.py",
+        "before = UUID(int=id_of(newest).int + 1) if newest else None",
+        "before = None",
+        f"{WEB_JOBS}::test_all_that_fit_are_counted_and_then_done",
+    ),
+    Mutant(
+        "a look that has not seen all says that it has",
+        "store/inspect.py",
+        "jobs[-1].id if len(jobs) == limit else rest)",
+        "jobs[-1].id if len(jobs) == limit else None)",
+        f"{INSPECT}::test_one_look_is_not_far_and_says_where_to_go_on[many-sqlite",
+    ),
+    Mutant(
+        "a look goes on without end for what nothing is like",
+        "store/inspect.py",
+        "rest = _look_back(db, way, wanted)",
+        "rest = None",
+        f"{INSPECT}::test_one_look_ends_where_it_has_seen_enough_though_nothing_fits[sqlite",
     ),
     Mutant(
         "a page from elsewhere may use an open server",
@@ -4699,7 +4965,7 @@ MUTANTS = [
     Mutant(
         "quotas do not hold for jobs that are created one by one",
         "api/creates.py",
-        "        app.admit_prepared(jobs)\n",
+        "        app.admit_prepared([one.new for one in jobs])\n",
         "        pass\n",
         f"{API_ACCESS}::test_a_team_is_held_to_what_it_may_have",
     ),
@@ -4867,8 +5133,8 @@ MUTANTS = [
     Mutant(
         "whoever follows a log may miss its last lines",
         "cli/jobs/logs.py",
-        "        if job is None or job.state.final:\n",
-        "        job = store.get([job_id]).get(job_id)\n        if job is None or job.state.final:\n",
+        "        if ended:\n",
+        "        if _has_ended(job):\n",
         "tests/cli/test_jobs_show.py::test_what_is_said_just_before_the_end_is_followed",
     ),
     Mutant(
@@ -5010,6 +5276,90 @@ MUTANTS = [
         "caller.app.logs(",
         "caller.whole.logs(",
         "tests/api/test_logs.py::test_all_logs_of_a_team_are_searched",
+    ),
+    Mutant(
+        "what people write is part of the page",
+        "web/look.py",
+        "autoescape=True",
+        "autoescape=False",
+        f"{IN_BROWSER}/test_injection.py::test_whatever_is_written_anywhere_is_text",
+    ),
+    Mutant(
+        "browsers do not say where a form comes from, so that none is taken",
+        "web/pages.py",
+        '"Referrer-Policy": "same-origin"',
+        '"Referrer-Policy": "no-referrer"',
+        f"{IN_BROWSER}/test_jobs.py::test_many_are_cancelled_and_replayed_with_a_count_first",
+    ),
+    Mutant(
+        "who tries a team that is not his is kept out of his own",
+        "web/views/login.py",
+        "if shown is not None and shown.role_in(name) is None:",
+        "if False:",
+        f"{IN_BROWSER}/test_access.py::test_a_team_is_switched",
+    ),
+    Mutant(
+        "a page shows what has changed when it is loaded again",
+        "web/static/live.js",
+        "old.replaceChildren(...fresh.childNodes);",
+        "",
+        f"{IN_BROWSER}/test_jobs.py::test_what_happens_is_shown_without_loading_the_page_again",
+    ),
+    Mutant(
+        "what somebody has chosen is forgotten when something happens",
+        "web/static/live.js",
+        "|| isUsed(old)",
+        "",
+        f"{IN_BROWSER}/test_jobs.py::test_what_somebody_has_chosen_stays_while_others_come",
+    ),
+    Mutant(
+        "a page hears of what happens in the team that was chosen last, whatever it shows",
+        "web/static/live.js",
+        "?team=${encodeURIComponent(team)}",
+        "",
+        f"{IN_BROWSER}/test_access.py::test_each_window_stays_in_the_team_that_it_shows",
+    ),
+    Mutant(
+        "a page that is brought up to date becomes that of the team that was chosen last",
+        "web/static/live.js",
+        ', "Mainspring-Team": team',
+        "",
+        f"{IN_BROWSER}/test_access.py::test_each_window_stays_in_the_team_that_it_shows",
+    ),
+    Mutant(
+        "the demo fills a database that others use",
+        "cli/demo.py",
+        "if strange:",
+        "if False:",
+        "tests/cli/test_demo.py::test_a_database_that_others_use_is_not_filled[sqlite",
+    ),
+    Mutant(
+        "the live view acts whatever the answer is",
+        "cli/top/screen.py",
+        'deed=screen.asked if key in "yY" else None',
+        "deed=screen.asked",
+        "tests/cli/test_top_screen.py::test_nothing_is_done_but_after_a_yes",
+    ),
+    Mutant(
+        "the live view leaves the terminal as it needed it",
+        "cli/top/keys.py",
+        "termios.tcsetattr(file, termios.TCSADRAIN, before)",
+        "pass",
+        "tests/cli/test_top.py::test_the_terminal_is_given_back",
+    ),
+    Mutant(
+        "the live view counts a million jobs every second",
+        "cli/top/snapshot.py",
+        "if begun >= self.due or wanted != self.answered or not self.found:",
+        "if True:",
+        "tests/cli/test_top_watch.py::test_what_takes_long_to_find_is_asked_for_less_often",
+    ),
+    Mutant(
+        "what a job says steers the terminal of who watches it",
+        "cli/top/grid.py",
+        'printable(" ".join(str(text).split()))',
+        '" ".join(str(text).split())',
+        "tests/cli/test_top_screen.py::test_the_screen_is_exactly_as_large_as_the_terminal",
     ),
 ]
 

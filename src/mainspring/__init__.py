@@ -1,7 +1,7 @@
 """Mainspring runs background jobs, cron schedules and workflows on SQLite or PostgreSQL.
 
 The flow has one word per step in every layer: enqueue → claim → execute → settle → notify, and the sweeps are
-promote, fire, reap, release, alert and prune. Where they live:
+promote, fire, reap, release, alert, sample and prune. Where they live:
 
     model/       nouns and rules, pure: what may happen to a job
     store/       everything that touches a database: making it happen

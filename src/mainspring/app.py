@@ -14,15 +14,17 @@ from mainspring.audit import Audit
 from mainspring.breakers import Breakers
 from mainspring.builtin import all_builtin
 from mainspring.changes import Changes
-from mainspring.client import Client
+from mainspring.client import Client, Match
 from mainspring.clock import Clock
 from mainspring.dead import Dead
-from mainspring.errors import InvalidValue, QuotaExceeded, check_known, did_you_mean
+from mainspring.errors import InvalidValue, QuotaExceeded, check_known
 from mainspring.job_handle import JobHandle, id_of
 from mainspring.limits import Limits
+from mainspring.model.audit import Entry
 from mainspring.model.channel import Channel
 from mainspring.model.duration import Duration, duration
-from mainspring.model.job import JobState, NewJob
+from mainspring.model.history import History
+from mainspring.model.job import NewJob
 from mainspring.model.journal import FoundLine, LogFilter
 from mainspring.model.session import Session
 from mainspring.model.task import Registry
@@ -35,7 +37,7 @@ from mainspring.queues import PausedTasks, Queues
 from mainspring.retention import Retention
 from mainspring.schedules import ScheduleOptions, Schedules, check_trigger
 from mainspring.secrets import Secrets
-from mainspring.store.protocol import JobFilter, LogSearch
+from mainspring.store.protocol import LogSearch
 from mainspring.task_handle import Policies, TaskHandle, Wishes, make_task
 from mainspring.teams import Teams
 from mainspring.tokens import Tokens
@@ -195,9 +197,12 @@ class Mainspring:
         """Return a job that is checked as `enqueue` checks it, but not stored."""
         return self._to_send(task, wishes).prepare(args, kwargs or {})
 
-    def enqueue_prepared(self, jobs: Sequence[NewJob]) -> list[JobHandle[Any]]:
-        """Enqueue what `prepare` has made, all or none, and return for each the job that stands for it."""
-        return [JobHandle(self.client, job_id) for job_id in self.client.enqueue(jobs)] if jobs else []
+    def enqueue_prepared(self, jobs: Sequence[NewJob], entries: Sequence[Entry] = ()) -> list[JobHandle[Any]]:
+        """Enqueue what `prepare` has made, all or none, and return for each the job that stands for it.
+
+        *entries* are put into the audit log together with them, or not at all.
+        """
+        return [JobHandle(self.client, job_id) for job_id in self.client.enqueue(jobs, entries=entries)]
 
     def admit_prepared(self, jobs: Sequence[NewJob], count: int | None = None) -> None:
         """Raise QuotaExceeded if the team may not have what `prepare` has made, or *count* jobs that come of it.
@@ -219,18 +224,14 @@ class Mainspring:
         return handle_of(self.client, self.tasks, self.client.get(id_of(job_id)))
 
     def jobs(
-        self,
-        *,
-        state: JobState | str | None = None,
-        queue: str | None = None,
-        task: str | None = None,
-        key: str | None = None,
-        before: UUID | str | None = None,
-        limit: int = 50,
+        self, *, before: UUID | str | None = None, limit: int = 50, **match: Unpack[Match]
     ) -> list[JobHandle[Any]]:
-        """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        match = JobFilter(state=None if state is None else _state(state), queue=queue, task=task, key=key)
-        found = self.client.page(match, None if before is None else id_of(before), limit)
+        """Return jobs, newest first; pass the last one's id as *before* for the next page.
+
+        They may be chosen by state, queue, task and key, by when they were made (*since*, *until*) and when they ended
+        (*finished_since*, *finished_until*), and by an *error* that their last failure contains.
+        """
+        found = self.client.page(self.client.match(match), None if before is None else id_of(before), limit)
         return [handle_of(self.client, self.tasks, job) for job in found]
 
     def logs(
@@ -251,6 +252,15 @@ class Mainspring:
         return self.client.find_logs(LogSearch(match=match, task=task, within=within), limit)
 
     alogs = twin(logs)
+
+    def history(self, over: str = "1h", *, queue: str | None = None) -> History:
+        """Return what became of jobs and what waited over the last `1h`, `24h` or `7d`, in equal spans of it.
+
+        Workers count it, and tell of it every ten seconds: one that is killed takes its last seconds along.
+        """
+        return self.client.store.history(over, self.client.scope, queue)
+
+    ahistory = twin(history)
 
     def workflows(self, before: UUID | str | None = None, limit: int = 50) -> list[WorkflowHandle[Any]]:
         """Return workflows that are part of none, newest first; pass the last one's id as *before* for more."""
@@ -364,10 +374,3 @@ def _encrypts() -> bool:
     if said not in _YES + _NO:
         raise InvalidValue(f"expected MAINSPRING_ENCRYPT to be 1 or 0, got: {shortened(said)}")
     return said in _YES
-
-
-def _state(wanted: JobState | str) -> JobState:
-    if wanted not in tuple(JobState):
-        hint = did_you_mean(str(wanted), JobState)
-        raise InvalidValue(f"expected state to be one of {', '.join(JobState)}, got: {shortened(wanted)}{hint}")
-    return JobState(wanted)

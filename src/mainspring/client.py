@@ -6,16 +6,20 @@ import os
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypedDict
 from uuid import UUID
 from weakref import WeakSet
 
 from msgspec.structs import replace
 
 from mainspring.clock import Clock, SystemClock, microseconds, random_bits
-from mainspring.errors import InvalidValue, JobNotFound, NotAllowed, SecretNotFound
+from mainspring.errors import InvalidValue, JobNotFound, NotAllowed, SecretNotFound, check_known, did_you_mean
 from mainspring.keys import Keyring
+from mainspring.model.audit import Entry
+from mainspring.model.duration import Duration, duration
 from mainspring.model.ids import IdSource
-from mainspring.model.job import Job, NewJob
+from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import FoundLine
 from mainspring.model.sealed import secret_context
 from mainspring.model.session import Session
@@ -24,13 +28,27 @@ from mainspring.model.text import shortened
 from mainspring.model.workflow import NewWorkflow, decode_plan
 from mainspring.store import Store, open_store
 from mainspring.store.open import keyring
-from mainspring.store.protocol import OWN, JobFilter, LogSearch
+from mainspring.store.protocol import OWN, JobFilter, JobPage, LogSearch
 from mainspring.tally import Tally
 
 _LARGEST_PAGE = 1_000_000
 _MOST_LINES = 10_000
 _OWNERS_LAST = 1.0
 """Seconds for which it is taken for granted whose a queue is, so that not every enqueue has to ask."""
+
+
+class Match(TypedDict, total=False):
+    """Which jobs are meant. A time is an instant, or how long ago that was."""
+
+    state: JobState | str | None
+    queue: str | None
+    task: str | None
+    key: str | None
+    since: Duration | datetime | None  # made then or later
+    until: Duration | datetime | None  # made before
+    finished_since: Duration | datetime | None
+    finished_until: Duration | datetime | None
+    error: str | None  # what the type or the message of the last failure contains, in ASCII letters of either case
 
 
 class Client:
@@ -165,9 +183,12 @@ class Client:
             return self.keys.unseal(kept.sealed, secret_context(team, name), kept.described)
         raise SecretNotFound(name, team)
 
-    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
-        """Store *jobs*, all or none, and return for each the id of the job that stands for it."""
-        return self.store.enqueue(jobs, conn)
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN, entries: Sequence[Entry] = ()) -> list[UUID]:
+        """Store *jobs*, all or none, and return for each the id of the job that stands for it.
+
+        *entries* are put into the audit log together with them.
+        """
+        return self.store.enqueue(jobs, conn, entries)
 
     def repeats(self, jobs: Sequence[NewJob]) -> set[UUID]:
         """Return the ids of those *jobs* for which another would stand by their keys, if they were enqueued now."""
@@ -189,11 +210,32 @@ class Client:
         found = self.store.get(ids) if ids else {}
         return {job_id: self.shown(job) for job_id, job in found.items() if self.sees(job.team)}
 
+    def match(self, wanted: Match) -> JobFilter:
+        """Return the filter that *wanted* asks for, checked."""
+        check_known(wanted, Match, "no filter")
+        given: dict[str, Any] = dict(wanted)
+        for name in ("since", "until", "finished_since", "finished_until"):
+            if given.get(name) is not None and not isinstance(given[name], datetime):
+                given[name] = self.store.now() - duration(given[name], name)
+        if given.get("state") is not None:
+            given["state"] = _state(given["state"])
+        return JobFilter(**given)
+
     def page(self, match: JobFilter, before: UUID | None, limit: int) -> list[Job]:
+        """Return jobs, newest first, however many have to be looked through for them."""
         check_limit(limit)
+        return [self.shown(job) for job in self.store.page(self._own(match), before=before, limit=limit)]
+
+    def look(self, match: JobFilter, before: UUID | None, limit: int) -> JobPage:
+        """Return jobs likewise from among so many as can be looked at in no time, and where to go on."""
+        check_limit(limit)
+        seen = self.store.look(self._own(match), before=before, limit=limit)
+        return JobPage([self.shown(job) for job in seen.jobs], seen.before)
+
+    def _own(self, match: JobFilter) -> JobFilter:
+        """Return *match* for what is there for it."""
         key = None if match.key is None else self.full_name(match.key)
-        wanted = replace(match, team=self.scope or match.team, key=key)
-        return [self.shown(job) for job in self.store.page(wanted, before=before, limit=limit)]
+        return replace(match, team=self.scope or match.team, key=key)
 
     def workflows(self, before: UUID | None = None, limit: int = 50) -> list[Job]:
         """Return workflows that are members of none, newest first; pass the last one's id as *before* for more."""
@@ -294,9 +336,9 @@ class TeamClient(Client):
     def full_name(self, name: str) -> str:
         return full_name(self.team, name)
 
-    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN, entries: Sequence[Entry] = ()) -> list[UUID]:
         self._check_reach(jobs)
-        return super().enqueue([job.given_to(self.team) for job in jobs], conn)
+        return super().enqueue([job.given_to(self.team) for job in jobs], conn, entries)
 
     def repeats(self, jobs: Sequence[NewJob]) -> set[UUID]:
         return super().repeats([job.given_to(self.team) for job in jobs])
@@ -329,6 +371,13 @@ class TeamClient(Client):
 
     def close(self) -> None:
         self._whole.close()
+
+
+def _state(wanted: JobState | str) -> JobState:
+    if wanted not in tuple(JobState):
+        hint = did_you_mean(str(wanted), JobState)
+        raise InvalidValue(f"expected state to be one of {', '.join(JobState)}, got: {shortened(wanted)}{hint}")
+    return JobState(wanted)
 
 
 def check_limit(limit: int) -> None:

@@ -11,7 +11,7 @@ from mainspring.client import Client, check_limit
 from mainspring.errors import DeadGroupNotFound, InvalidValue, JobNotFound, check_known
 from mainspring.job_handle import JobHandle, id_of
 from mainspring.keys import open_payload, payload_closer
-from mainspring.model.dead import Group, Letter, Replayed
+from mainspring.model.dead import Count, Group, Letter, Replayed
 from mainspring.model.job import Job, JobState
 from mainspring.model.rate import Rate
 from mainspring.model.rate import rate as read_rate
@@ -71,6 +71,10 @@ class Dead:
     def count(self, group: str | None = None, queue: str | None = None, task: str | None = None) -> int:
         """Return how many dead letters there are."""
         return self._client.store.dead_count(self._match(group, queue, task))
+
+    def look(self, most: int) -> Count:
+        """Return how many dead letters there are, and whether there may be more, after a look at up to *most*."""
+        return self._client.store.dead_among(most, self._client.scope)
 
     def replay(  # noqa: PLR0913 - one parameter for each thing that a person may say of it
         self,

@@ -13,7 +13,7 @@ from mainspring.client import Client
 from mainspring.clock import SystemClock
 from mainspring.errors import InvalidPayload, InvalidValue, JobFailed, JobNotFound, ReplayRefused, ResultNotReady
 from mainspring.explain import Reason, explain
-from mainspring.keys import open_result, open_step
+from mainspring.keys import Keyring, open_result, open_step
 from mainspring.model.attempt import Attempt
 from mainspring.model.duration import Duration, duration
 from mainspring.model.job import Job, JobState
@@ -62,6 +62,11 @@ class JobHandle(Generic[R_co]):
     def snapshot(self) -> Job:
         """The job as it was when it was last looked at, with all its fields."""
         return self._seen or self.refresh()
+
+    @property
+    def keys(self) -> Keyring:
+        """What opens its arguments and its result, if they are encrypted."""
+        return self._client.keys
 
     def refresh(self) -> Job:
         """Look at the job again, and return it as it is."""
@@ -154,7 +159,7 @@ class JobHandle(Generic[R_co]):
 
     def steps(self) -> list[Step]:
         """Return the steps that it has done, and the sleep or signal that it waits for, in the order of time."""
-        job, keys = self.snapshot, self._client.keys
+        job, keys = self.snapshot, self.keys
         return [open_step(keys, job, step) for step in self.stored_steps()]
 
     def stored_steps(self) -> list[Step]:
@@ -193,11 +198,10 @@ class JobHandle(Generic[R_co]):
     def _result_of(self, job: Job) -> R_co:
         if job.state is not JobState.SUCCEEDED:
             raise JobFailed(job.id, job.state, _why(job))
-        keys = self._client.keys
         if job.plan is None:
-            told = open_result(keys, job)
+            told = open_result(self.keys, job)
         else:
-            told = self._client.store.results([job.id], keys).get(job.id, "null")
+            told = self._client.store.results([job.id], self.keys).get(job.id, "null")
         value = msgspec.json.decode(told)
         try:
             return cast("R_co", convert(value, self._result_type, "the result"))

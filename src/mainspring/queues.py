@@ -63,12 +63,13 @@ class Queues:
         self._client.store.give_queue(name, team)
         self._client.home.forget_owners()
 
-    def list(self) -> Sequence[Queue]:
+    def list(self, *, quick: bool = False) -> Sequence[Queue]:
         """Return the queues that have unfinished jobs, an owner, a worker, ageing on or a pause, by name.
 
-        Within a team, its own jobs are counted, and queues that are another's are left out.
+        Within a team, its own jobs are counted, and queues that are another's are left out. With *quick* no more are
+        counted than can be in no time: `Queue.more` says in which states there are more.
         """
-        return self._client.store.queues(self._client.scope)
+        return self._client.store.queues(self._client.scope, quick=quick)
 
     apause = twin(pause)
     aresume = twin(resume)

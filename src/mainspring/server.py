@@ -8,16 +8,17 @@ import logging
 import resource
 import socket
 import threading
+from typing import Any
 
-import h11
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mainspring.api.app import make_api
 from mainspring.api.callers import Settings, has_live_token
 from mainspring.app import Mainspring
 from mainspring.errors import InvalidValue, MainspringError
+from mainspring.garbage import settle_in
 from mainspring.metrics import configured_token
 from mainspring.model.token import Role
 from mainspring.web.site import leave, mount
@@ -26,6 +27,7 @@ _GRACE = 10
 """Seconds that requests may take to end when the server stops."""
 
 _IDLE = 30
+_TOO_LONG = "The head of the request is too long."
 _LONGEST_HEAD = 16 * 1024
 _BACKLOG = 2048
 _FEWEST_CONNECTIONS, _MOST_CONNECTIONS, _FOR_OTHERS = 100, 4_000, 200
@@ -62,6 +64,7 @@ class Server:
         if not self._server.started:
             self._thread.join()
             raise MainspringError("the server could not start; its log says why")
+        settle_in()
         log.info("serving the dashboard and the API on %s", self.url)
 
     def stop(self) -> None:
@@ -92,12 +95,20 @@ class _Uvicorn(uvicorn.Server):
         self.ready.set()
 
 
-class _Connection(H11Protocol):
-    """One on which the head of a request must come in as soon as the next request must.
+class _Connection(HttpToolsProtocol):
+    """One on which the head of a request must come in as soon as the next request must, and leave no doubt.
 
     uvicorn waits without end for the first byte of a connection, and for the rest of a head: whoever opens many and
-    says nothing would have all of them, without a token.
+    says nothing, or what never comes to an end, would have all of them, without a token. And its parser takes what a
+    server in front of ours may read in another way: two hosts, or one in the address; a body behind the offer to speak
+    something else, which it leaves lying there as if it were the next request.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._in_head = True
+        self._unheard = 0  # bytes since the last that told anything: the parser keeps a line until it ends
+        self._why: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -105,11 +116,64 @@ class _Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         expected, self.timeout_keep_alive_task = self.timeout_keep_alive_task, None
+        served = self.cycle
+        self._unheard += len(data)
         super().data_received(data)
-        if self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None:
+        if self.cycle is served:
             self.timeout_keep_alive_task = expected
         elif expected is not None:
             expected.cancel()
+        if self._unheard > _LONGEST_HEAD and not self.transport.is_closing():
+            self._hang_up()
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # not behind the body, where it could add to what was checked
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._why = self._doubt()
+        if self._why is not None:
+            raise ValueError(self._why)  # of which an answer of 400 is made
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._unheard = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._unheard = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        super().send_400_response(self._why or msg)
+
+    def _doubt(self) -> str | None:
+        """Return why the head that has come in is not answered; None if it is."""
+        names = [name for name, _ in self.headers]
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > _LONGEST_HEAD:
+            return _TOO_LONG
+        if names.count(b"host") > 1 or (b"host" not in names and self.parser.get_http_version() != "1.0"):
+            return "Expected one Host."
+        if not self.url.startswith((b"/", b"*")) or self.parser.get_method() == b"CONNECT":
+            return "Expected the path of something here."
+        if self.parser.should_upgrade() and (b"content-length" in names or b"transfer-encoding" in names):
+            return "Expected no Upgrade with a body: speak HTTP/1.1 from the beginning."
+        return None
+
+    def _hang_up(self) -> None:
+        """Listen no longer to what never ends; say why, unless an answer is under way in whose midst it would be."""
+        if self.cycle is None or self.cycle.response_complete:
+            self.send_400_response(_TOO_LONG)
+        else:
+            self.transport.close()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing of an upgrade that is offered: it is answered as if it were not."""
 
 
 def _check_guarded(app: Mainspring, host: str) -> None:
@@ -134,7 +198,6 @@ def _config(api: FastAPI) -> uvicorn.Config:
         proxy_headers=False,  # what a header says of the client decides nothing
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_GRACE,
-        h11_max_incomplete_event_size=_LONGEST_HEAD,
         backlog=_BACKLOG,
         limit_concurrency=_most_connections(),
     )

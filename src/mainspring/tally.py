@@ -30,6 +30,34 @@ class Histogram:
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         self.total += other.total
 
+    def quantile(self, share: float) -> float | None:
+        """Return about what *share* of the values do not exceed; None where there are none.
+
+        Values are taken to lie evenly between two bounds, and those above the last to lie on it.
+        """
+        wanted, below = share * sum(self.counts), 0.0
+        for lower, upper, count in zip((0.0, *self.bounds), (*self.bounds, self.bounds[-1]), self.counts, strict=True):
+            if count and below + count >= wanted:
+                return lower + (upper - lower) * (wanted - below) / count
+            below += count
+        return None
+
+
+class Counts:
+    """What became of the jobs of one team in one queue, since it was last taken to the store."""
+
+    __slots__ = ("failed", "retried", "succeeded", "waits")
+
+    def __init__(self) -> None:
+        self.succeeded = 0
+        self.failed = 0  # for good
+        self.retried = 0  # attempts that failed and are made again
+        self.waits = Histogram(SECONDS)
+
+
+Place = tuple[str | None, str]
+"""Whose the jobs are, as that is stored, and the queue that they came from."""
+
 
 class Tally:
     """Plain numbers, which cost a worker next to nothing. Who adds to them or reads them holds the `lock`."""
@@ -44,6 +72,19 @@ class Tally:
         self.settles = Histogram(SIZES)
         self.renewals: Counter[str] = Counter()  # by whether they held: renewed, failed, lost
         self.errors: Counter[str] = Counter()  # of the database, by step
+        self._counts: dict[Place, Counts] = {}
+
+    def counts(self, place: Place) -> Counts:
+        """Return where to count what becomes of jobs of *place*, for who holds the lock."""
+        if place not in self._counts:
+            self._counts[place] = Counts()
+        return self._counts[place]
+
+    def take_counts(self) -> dict[Place, Counts]:
+        """Return what was counted since this was last asked for."""
+        with self.lock:
+            taken, self._counts = self._counts, {}
+        return taken
 
     def failed(self, step: str) -> None:
         """Take note that the database has failed us in *step*, which is tried again."""

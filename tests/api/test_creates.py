@@ -25,7 +25,7 @@ def wanted(who: Caller, task: str, *args: object, **wishes: Any) -> Wanted:
     return Wanted(who, lambda: who.app.prepare(task, args, **wishes))
 
 
-def test_those_that_come_together_are_one_transaction_for_each_team_and_one_record(
+def test_those_that_come_together_are_one_transaction_for_each_team_with_its_records(
     app: Mainspring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
@@ -45,7 +45,7 @@ def test_those_that_come_together_are_one_transaction_for_each_team_and_one_reco
 
     created = Creates(app)._create([wanted(who, "fail") for who in (acme, beta, acme, beta, acme)])
 
-    assert calls == ["record_audit", "enqueue", "enqueue"]
+    assert calls == ["enqueue", "enqueue"]
     assert [one.job.team for one in created if isinstance(one, Created)] == ["acme", "beta", "acme", "beta", "acme"]
     assert len(app.audit.list()) == 5
 
@@ -74,11 +74,21 @@ def test_nothing_is_done_that_could_not_be_recorded(app: Mainspring, monkeypatch
     def unavailable(*_: object) -> None:
         raise StoreUnavailable("gone")
 
-    monkeypatch.setattr(type(app.client.store), "record_audit", unavailable)
+    monkeypatch.setattr("mainspring.store.enqueue.append", unavailable)
 
-    with pytest.raises(StoreUnavailable):
-        Creates(app)._create([wanted(caller(app, "acme"), "fail")])
+    (came,) = Creates(app)._create([wanted(caller(app, "acme"), "fail")])
+
+    assert isinstance(came, StoreUnavailable)
     assert app.jobs() == []
+
+
+def test_what_is_refused_is_not_on_record_as_done(app: Mainspring) -> None:
+    app.teams.set("acme", max_pending=1)
+    acme = caller(app, "acme")
+
+    Creates(app)._create([wanted(acme, "fail") for _ in range(3)])
+
+    assert len(app.audit.list()) == 1
 
 
 def test_one_that_can_not_be_stored_takes_nothing_from_what_the_others_may_have(app: Mainspring) -> None:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from mainspring import Mainspring
+from mainspring.store import inspect
 from mainspring.testing import drain
 
 JOBS = "/api/v1/jobs"
@@ -148,6 +149,34 @@ def test_a_listing_shows_what_is_asked_for(client: httpx.Client) -> None:
         assert [job["id"] for job in client.get(JOBS, params=match).json()["items"]] == [wanted]
     assert len(client.get(JOBS, params={"state": "scheduled"}).json()["items"]) == 1
     assert client.get(JOBS, params={"task": "double"}).json() == {"items": [], "next": None}
+
+
+def test_a_listing_goes_by_time_and_by_error(client: httpx.Client, app: Mainspring) -> None:
+    failed, waiting = created(client, task="fail", args=[]), created(client, run_after="1h")
+    drain(app)
+    ended = client.get(f"{JOBS}/{failed}").json()["finished_at"]
+
+    def listed(**match: str) -> list[str]:
+        return [job["id"] for job in client.get(JOBS, params=match).json()["items"]]
+
+    assert listed(since="1h") == [waiting, failed]
+    assert listed(until="1h") == listed(finished_until=ended) == listed(error="had luck") == []
+    assert listed(finished_since=ended) == listed(error="VALUEERROR: no") == [failed]
+    for wrong in ({"since": "2026-01-01T00:00:00"}, {"until": "soon"}, {"error": ""}):
+        assert client.get(JOBS, params=wrong).status_code == 422
+
+
+def test_a_listing_that_finds_nothing_soon_says_where_to_go_on(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [created(client, task="numbers", args=[1]), *(created(client) for _ in range(9))]
+    monkeypatch.setattr(inspect, "LOOKED", 5)
+
+    first = client.get(JOBS, params={"task": "numbers"}).json()
+    second = client.get(JOBS, params={"task": "numbers", "before": first["next"]}).json()
+
+    assert first == {"items": [], "next": ids[4]}
+    assert ([job["id"] for job in second["items"]], second["next"]) == (ids[:1], None)
 
 
 def test_a_job_is_held_let_go_on_cancelled_and_replayed(client: httpx.Client) -> None:

@@ -180,7 +180,7 @@ def test_a_database_that_does_not_answer_says_nothing_of_itself(
     def unavailable(*_: object, **__: object) -> None:
         raise StoreUnavailable("can't reach postgresql://ada:sesame@db/shop")
 
-    monkeypatch.setattr("mainspring.store.sql.SqlStore.page", unavailable)
+    monkeypatch.setattr("mainspring.store.sql.SqlStore.look", unavailable)
     monkeypatch.setattr("mainspring.store.sql.SqlStore.check", unavailable)
 
     for path in (JOBS, "/readyz"):
@@ -198,7 +198,7 @@ def test_an_error_of_ours_is_told_by_nothing_but_an_id_that_the_log_has(
         raise RuntimeError("a secret of ours")
 
     client.get(JOBS)
-    monkeypatch.setattr("mainspring.store.sql.SqlStore.page", broken)
+    monkeypatch.setattr("mainspring.store.sql.SqlStore.look", broken)
 
     told = check(client.get(JOBS), 500, "internal-error")
 

@@ -23,7 +23,7 @@ def test_a_secret_is_set_listed_by_name_and_removed(client_of: Client) -> None:
     assert acme.put(f"{SECRETS}/smtp", json={"value": f"{CANARY}-2"}).status_code == 204
 
     (told,) = acme.get(SECRETS).json()["items"]
-    assert sorted(told) == ["changed_at", "changed_by", "created_at", "name", "team"]
+    assert sorted(told) == ["changed_at", "changed_by", "created_at", "key_id", "name", "team"]
     assert (told["name"], told["team"]) == ("smtp", "acme")
     assert told["changed_by"].startswith("token:")
     assert [acme.delete(f"{SECRETS}/smtp").status_code for _ in range(2)] == [204, 404]

@@ -8,6 +8,7 @@ import pytest
 from mainspring import Mainspring
 from mainspring.testing import drain
 from tests.api.conftest import Client
+from tests.support.waiting import until
 
 API = "/api/v1"
 EVERY = {"task": "greet", "args": ["Ada"], "trigger": {"kind": "every", "length": "15m"}}
@@ -192,6 +193,27 @@ def test_tasks_and_workers_are_listed(client: httpx.Client, app: Mainspring) -> 
     with app.worker():
         (worker,) = client.get(f"{API}/workers").json()["items"]
         assert (worker["alive"], "greet" in worker["tasks"]) == (True, True)
+
+
+def test_a_history_tells_what_became_of_the_jobs_of_a_team(
+    client: httpx.Client, client_of: Client, app: Mainspring
+) -> None:
+    with app.worker():
+        client.post(f"{API}/jobs", json={"task": "greet", "args": ["Ada"], "queue": "default"}).raise_for_status()
+        until(lambda: all(job.state.final for job in app.jobs()))
+    told = client.get(f"{API}/history", params={"over": "24h"}).json()
+
+    assert (told["over"], told["span_seconds"], len(told["items"])) == ("24h", 900, 96)
+    assert sum(one["succeeded"] for one in told["items"]) == 1
+    assert told["items"][-1].keys() == {
+        *("since", "succeeded", "failed", "retried", "ready", "oldest_ready_seconds"),
+        *("wait_p50_seconds", "wait_p99_seconds"),
+    }
+    other = client.get(f"{API}/history", params={"queue": "mail"}).json()["items"]
+    theirs = client_of(acme="viewer").get(f"{API}/history").json()["items"]
+    assert sum(one["succeeded"] for one in [*other, *theirs]) == 0
+    refused = client.get(f"{API}/history", params={"over": "2h"})
+    assert (refused.status_code, "1h" in refused.text) == (422, True)
 
 
 def test_dead_letters_are_grouped_replayed_and_discarded(client: httpx.Client, app: Mainspring) -> None:

@@ -253,6 +253,39 @@ def test_jobs_are_listed_newest_first(app: Mainspring) -> None:
     assert app.jobs(state="succeeded") == []
 
 
+def test_jobs_are_listed_by_time_and_by_error(app: Mainspring) -> None:
+    @app.task(retry=Retry(max_attempts=1))
+    def fail() -> None:
+        raise KeyError("no luck")
+
+    failed, waiting = fail.enqueue(), app.task(greet).using(run_after="1h").enqueue("Ada")
+    drain(app)
+    now = app.client.store.now()
+
+    assert app.jobs(since="1h", until=now + timedelta(minutes=1)) == [waiting, failed]
+    assert app.jobs(until="1h") == app.jobs(since=now + timedelta(minutes=1)) == []
+    assert app.jobs(finished_since=timedelta(hours=1)) == app.jobs(error="keyerror") == [failed]
+    assert app.jobs(finished_until="1h") == app.jobs(error="had luck") == []
+    assert app.jobs(error="") == app.jobs()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"since": datetime(2026, 1, 1)}, "expected since to have a time zone"),  # noqa: DTZ001 - what is refused
+        ({"until": "soon"}, "expected until to be"),
+        ({"error": 7}, "expected error to be text, got: 7"),
+        ({"sinse": "1h"}, "no filter is named 'sinse', did you mean 'since'?"),
+    ],
+    ids=str,
+)
+def test_what_is_no_filter_is_refused(app: Mainspring, wrong: Any, said: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        app.jobs(**wrong)
+
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("wrong", "hint"), [("suceeded", ", did you mean 'succeeded'?"), ("x", ""), (5, ""), ([], "")], ids=str
 )

@@ -7,11 +7,14 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from mainspring import Mainspring
+from mainspring.server import Server
 from tests.cli.jobs import Jobs, jobs_in
 from tests.support.postgres import PostgresServer, database, running_server
 
@@ -70,9 +73,28 @@ def safe_url(request: pytest.FixtureRequest) -> str:
     return found
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of a module that is `ALSO_FROM_AFAR` twice: commands use the database, and a server."""
+    if "jobs" in metafunc.fixturenames and hasattr(metafunc.module, "ALSO_FROM_AFAR"):
+        metafunc.parametrize("jobs", ["database", "server"], indirect=True)
+
+
 @pytest.fixture
-def jobs(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs in a SQLite file, which is the database that commands use unless they are told another."""
-    monkeypatch.setenv("MAINSPRING_URL", sqlite_url)
-    with jobs_in(sqlite_url) as jobs:
+def jobs(request: pytest.FixtureRequest, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    """Jobs in a SQLite file, which is the database that commands use unless they are told another, or a server's."""
+    afar = getattr(request, "param", "database") == "server"
+    with jobs_in(sqlite_url) as jobs, served(sqlite_url) if afar else nullcontext(sqlite_url) as address:
+        monkeypatch.setenv("MAINSPRING_URL", address)
         yield jobs
+
+
+@contextmanager
+def served(url: str) -> Iterator[str]:
+    """Serve the database at *url* while the block lasts, by the address that this gives."""
+    with closing(Mainspring(url)) as app:
+        server = Server(app, "127.0.0.1", 0)
+        server.start()
+        try:
+            yield server.url
+        finally:
+            server.stop()

@@ -27,8 +27,9 @@ FAILED = Failed(Failure(type="ValueError", message="no luck", traceback="Traceba
 class Jobs:
     """Makes jobs in one database."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: SqlStore, url: str) -> None:
         self.store = store
+        self.url = url
         self.session = NewSession(id=IDS.next(), name="host:1234", lease=timedelta(hours=1))
         store.open_session(self.session)
 
@@ -70,6 +71,6 @@ class Jobs:
 def jobs_in(url: str) -> Iterator[Jobs]:
     store = open_store(url)
     try:
-        yield Jobs(store)
+        yield Jobs(store, url)
     finally:
         store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -11,6 +12,8 @@ from mainspring.model.retry import Retry
 from tests.cli.databases import migrated
 from tests.cli.jobs import FAILED, Jobs, jobs_in
 from tests.cli.program import Done, assert_refused, in_process, mainspring
+
+ALSO_FROM_AFAR = True
 
 
 def listed(*options: str) -> list[str]:
@@ -84,6 +87,20 @@ def test_jobs_can_be_chosen_by_what_they_are_like(jobs: Jobs) -> None:
     assert listed("--key", "k") == [sent]
     assert listed("--task", "greet", "--state", "succeeded") == [greeted]
     assert listed("--task", "other") == []
+
+
+def test_jobs_can_be_chosen_by_time_and_by_error(jobs: Jobs) -> None:
+    failed, waiting = jobs.fail(), str(jobs.add())
+    assert failed.finished_at is not None
+    ended, later = (moment.isoformat() for moment in (failed.finished_at, failed.finished_at + timedelta(hours=1)))
+
+    assert listed("--since", "1h") == listed("--until", later) == [waiting, str(failed.id)]
+    assert listed("--since", later) == listed("--until", "1h30m") == []
+    assert listed("--finished-since", ended) == listed("--finished-until", later) == [str(failed.id)]
+    assert listed("--finished-until", ended) == []
+    assert listed("--error", "valueerror: NO LUCK") == [str(failed.id)]
+    assert listed("--error", "luck had") == []
+    assert_refused(in_process("jobs", "list", "--since", "yesterday"), "expected --since to be an instant", "yesterday")
 
 
 def test_a_long_list_comes_in_pages(jobs: Jobs) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from mainspring.cli.ids import short
 from mainspring.cli.jobs.logs import following
+from mainspring.client import Client
+from mainspring.job_handle import JobHandle
 from mainspring.model.failure import Failure
 from mainspring.model.job import NewJob
 from mainspring.model.journal import LogEntry, LogFilter, LogLine
@@ -22,6 +24,8 @@ from mainspring.model.retry import Retry
 from tests.cli.jobs import FAILED, Jobs, jobs_in
 from tests.cli.program import assert_refused, in_process, mainspring, running
 from tests.support.factories import new_job
+
+ALSO_FROM_AFAR = True
 
 
 def shown(job_id: object) -> str:
@@ -53,7 +57,7 @@ def test_a_job_is_shown_with_all_its_facts(url: str) -> None:
         "Attempt 1",
         "Worker host:1234",
         "Progress 3 of 4, 75% (nearly)",
-        'Result {"sent": true}',
+        'Result {"sent":true}',
         "Log of its last attempt",
     ):
         assert line in text.splitlines()
@@ -324,6 +328,8 @@ def test_what_is_said_just_before_the_end_is_followed(jobs: Jobs, monkeypatch: p
         return found
 
     monkeypatch.setattr(jobs.store, "logs", look_and_end)
-    followed = following(jobs.store, job.id, LogFilter(), lambda _: None)
+    client = Client("sqlite:///:memory:")
+    monkeypatch.setattr(client, "_store", jobs.store)
+    followed = following(JobHandle(client, job.id), LogFilter(), lambda _: None)
 
     assert [line.message for line in followed] == ["last"]

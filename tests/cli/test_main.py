@@ -41,6 +41,7 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
     assert named == [
         *("up", "worker", "scheduler", "server"),
         *(
+            "top",
             "enqueue",
             "jobs",
             "why",
@@ -58,6 +59,7 @@ def test_help_names_the_commands_and_fits_a_terminal_of_80_columns() -> None:
         ),
         *("teams", "tokens", "audit"),
         *("retention", "prune", "migrate", "doctor"),
+        *("settings", "bench"),
     ]
     assert max(map(len, done.stdout.splitlines())) <= 80
 

@@ -31,7 +31,7 @@ def test_queues_are_listed_with_what_waits_and_who_paused_them(url: str) -> None
     assert max(map(len, lines[:-1])) <= 80
     (mail,) = [queue for queue in told["queues"] if queue["name"] == "mail"]
     assert (mail["paused"]["by"], mail["paused"]["reason"]) == ("ada", "the server is down")
-    assert set(mail) == {"name", "paused", "jobs", "ageing_seconds", "oldest_ready_seconds", "workers", "team"}
+    assert set(mail) == {"name", "paused", "jobs", "more", "ageing_seconds", "oldest_ready_seconds", "workers", "team"}
 
 
 def test_an_empty_database_says_so(sqlite_url: str) -> None:
@@ -48,6 +48,15 @@ def test_queues_are_paused_and_resumed(jobs: Jobs) -> None:
     assert paused.stdout == f"mail is paused, by {person()}: a deploy\nother is paused, by {person()}: a deploy\n"
     assert [(one["name"], one["by"]) for one in json.loads(again.stdout)["paused"]] == [("mail", "ada")]
     assert (resumed.returncode, resumed.stdout) == (0, "mail goes on\nother goes on\n")
+
+
+def test_a_queue_that_nobody_uses_is_paused_with_a_warning(jobs: Jobs) -> None:
+    jobs.add(queue="mail")
+
+    done, meant = in_process("queues", "pause", "mial"), in_process("queues", "pause", "mail")
+
+    assert (done.returncode, meant.stderr) == (0, "")
+    assert done.stderr == "warning: queue mial has no jobs and no worker, did you mean 'mail'?\n"
 
 
 def test_to_resume_what_is_not_paused_is_no_success(jobs: Jobs) -> None:

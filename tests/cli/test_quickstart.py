@@ -1,4 +1,4 @@
-"""The example that `make up` runs."""
+"""The example that is seen at work."""
 
 from __future__ import annotations
 

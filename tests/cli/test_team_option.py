@@ -15,7 +15,7 @@ from mainspring.model.job import JobState
 from tests.cli.program import Done, in_process
 
 FLEET = {
-    *("up", "worker", "scheduler", "server", "migrate", "doctor", "prune"),
+    *("up", "worker", "scheduler", "server", "migrate", "doctor", "prune", "settings", "bench"),
     *("limits", "breakers", "tasks", "workers", "teams", "tokens"),
 }
 """What is no team's: to run things, what holds for all, and who may do what."""

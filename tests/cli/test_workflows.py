@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -22,6 +21,8 @@ from tests.cli.databases import migrated
 from tests.cli.jobs import FAILED, Jobs, jobs_in
 from tests.cli.program import assert_refused, in_process, mainspring
 from tests.support.factories import new_id, new_job
+
+ALSO_FROM_AFAR = True
 
 DONE = Succeeded("1")
 
@@ -253,8 +254,8 @@ def test_a_workflow_that_can_not_be_acted_on_stays_as_it_is_and_says_why(jobs: J
     told = in_process("workflows", "replay", str(succeeded), str(keyed), str(undone)).stdout
     assert told.splitlines() == [
         f"{succeeded} succeeded, so it can't be replayed",
-        f"{keyed} cancelled, because an unfinished job has the same key",
-        f"{undone} failed, because what it had done was undone; enqueue another",
+        f"{keyed} cancelled, because an unfinished job has its key 'k'; let that end first",
+        f"{undone} failed, because what its jobs did was undone; start another",
     ]
 
 
@@ -291,7 +292,7 @@ def test_the_group_alone_shows_its_help() -> None:
 def test_a_picture_is_had_from_the_handle(jobs: Jobs) -> None:
     root, _ = stored(jobs, "etl", ("extract", ()), ("part", ()))
     expand(jobs, "part", 30)
-    app = Mainspring(os.environ["MAINSPRING_URL"])
+    app = Mainspring(jobs.url)
 
     handle = app.job(root)
     assert isinstance(handle, WorkflowHandle)

@@ -10,12 +10,13 @@ from unittest.mock import patch
 
 import pytest
 
-from mainspring.errors import InvalidValue, StoreError
+from mainspring.errors import InvalidValue, JobNotFound, StoreError
 from mainspring.model.audit import BEGINNING, Entry, Head, Verdict, extend
 from mainspring.store import audit
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.databases import execute, table
+from tests.support.factories import child_of, new_job, new_jobs
 
 ROWS = 5
 
@@ -216,3 +217,24 @@ def test_details_that_are_no_json_are_refused_and_nothing_is_written(store: SqlS
         store.record_audit([entry(), entry(details={"x": object()})])
 
     assert store.audit() == []
+
+
+def test_jobs_are_on_record_exactly_if_they_are_stored(store: SqlStore) -> None:
+    jobs = new_jobs(2)
+
+    store.enqueue(jobs, entries=[entry(1), entry(2)])
+    with pytest.raises(JobNotFound):
+        store.enqueue([child_of(new_job())], entries=[entry(3)])
+
+    assert store.get([job.id for job in jobs]).keys() == {job.id for job in jobs}
+    assert [one.target for one in store.audit()] == ["queue-2", "queue-1"]
+    assert store.verify_audit() == Verdict(entries=2)
+
+
+def test_jobs_that_can_not_be_recorded_are_not_stored(store: SqlStore, url: str) -> None:
+    execute(url, f"DELETE FROM {table(url, 'audit_head')}")
+
+    with pytest.raises(StoreError, match="has lost its end"):
+        store.enqueue(new_jobs(2), entries=[entry()])
+
+    assert store.counts() == {}

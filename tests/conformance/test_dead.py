@@ -84,6 +84,18 @@ def test_groups_and_pages_are_of_a_queue_or_a_task_when_asked(store: SqlStore) -
     assert store.dead_count(LetterFilter(group="c3", queue="mail")) == 0
 
 
+def test_a_look_at_dead_letters_goes_no_further_than_asked_whosever_they_are(store: SqlStore) -> None:
+    for _ in range(3):
+        dead_job(store, team="acme")
+    dead_job(store)
+
+    assert [store.dead_among(5, team) for team in (None, "acme", "default")] == [(4, False), (3, False), (1, False)]
+    assert store.dead_among(4) == (4, True)
+    of_acme, of_default = (store.dead_among(3, team) for team in ("acme", "default"))
+    assert of_acme.letters + of_default.letters == 3
+    assert (of_acme.more, of_default.more) == (True, True)
+
+
 def test_no_more_groups_come_than_asked_for(store: SqlStore, clock: SettableClock) -> None:
     for mark in ("a1", "b2", "c3"):
         dead_job(store, failure(mark))

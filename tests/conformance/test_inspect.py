@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
+from mainspring.clock import microseconds
 from mainspring.model.failure import Failure
-from mainspring.model.job import JobState
+from mainspring.model.ids import first_id, uuid7
+from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
+from mainspring.store import inspect
 from mainspring.store.protocol import JobFilter
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -63,6 +67,153 @@ def test_pages_can_be_filtered(store: SqlStore, match: JobFilter, expected: set[
     store.enqueue([new_job(key="b", task="other"), new_job(key="c", queue="mail")])
 
     assert {job.key for job in store.page(match)} == expected
+
+
+def test_pages_go_by_when_jobs_were_made(store: SqlStore, clock: SettableClock) -> None:
+    made = [new_job(id=first_id(clock.now() + n * timedelta(minutes=1))) for n in range(4)]
+    store.enqueue(made)
+    for job in store.claim(opened_session(store), "default", 2):
+        store.settle([settle(job, Succeeded("1"))])
+    since, until = (clock.now() + n * timedelta(minutes=1) for n in (1, 3))
+
+    def found(match: JobFilter) -> list[UUID]:
+        return [job.id for job in store.page(match)]
+
+    assert found(JobFilter(since=since)) == [made[3].id, made[2].id, made[1].id]
+    assert found(JobFilter(until=until)) == [made[2].id, made[1].id, made[0].id]
+    assert found(JobFilter(since=since, until=until)) == [made[2].id, made[1].id]
+
+
+def test_pages_go_by_when_jobs_ended(store: SqlStore, clock: SettableClock) -> None:
+    store.enqueue([new_job(id=uuid7(microseconds(clock.now()) // 1_000, n)) for n in range(4)])
+    ended = []
+    for job in store.claim(opened_session(store), "default", 3):
+        store.settle([settle(job, Succeeded("1"))])
+        ended.append((job.id, clock.now()))
+        clock.advance("1m")
+
+    def found(match: JobFilter) -> set[UUID]:
+        return {job.id for job in store.page(match)}
+
+    (_, second), (_, third) = ended[1:]
+    assert found(JobFilter(finished_since=second)) == {ended[1][0], ended[2][0]}
+    assert found(JobFilter(finished_until=second)) == {ended[0][0]}
+    assert found(JobFilter(finished_since=second, finished_until=third)) == {ended[1][0]}
+    assert found(JobFilter(finished_since=second, state=JobState.READY)) == set()
+
+
+def failed_with(store: SqlStore, message: str, retry: Retry | None = None, *, type: str = "ValueError") -> UUID:  # noqa: A002
+    job = claimed_job(store)
+    failure = Failure(type=type, message=message, traceback="File nowhere.py, in a_line_of_code")
+    store.settle([settle(job, Failed(failure), retry or Retry(max_attempts=1))])
+    return job.id
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no luck", {"dead", "retrying"}),
+        ("NO LUCK", {"dead", "retrying"}),
+        ("valueerror: no luck", {"dead", "retrying"}),
+        ("KeyErr", {"odd"}),
+        ('"quoted" \\ and\nbroken', {"odd"}),
+        ("ünï", {"odd"}),
+        ("BROKEN ünï TEXT", {"odd"}),
+        ("ÜNÏ", set()),
+        ("nowhere.py", set()),
+        ('","message":"', set()),
+        ("%", set()),
+    ],
+)
+def test_pages_go_by_what_an_error_says(store: SqlStore, text: str, expected: set[str]) -> None:
+    failed = {
+        "dead": failed_with(store, "no luck"),
+        "retrying": failed_with(store, "No luck", Retry(base="1h")),
+        "odd": failed_with(store, 'a "quoted" \\ and\nbroken ünï text', type="KeyError"),
+    }
+    store.settle([settle(claimed_job(store), Succeeded("1"))])
+    store.enqueue(new_jobs(1))
+
+    found = {job.id for job in store.page(JobFilter(error=text))}
+
+    assert found == {failed[name] for name in expected}
+    dead = {job.id for job in store.page(JobFilter(error=text, state=JobState.FAILED))}
+    assert dead == found - {failed["retrying"]}
+
+
+@pytest.fixture(params=[0, 1_000], ids=["many", "few"])
+def short_sighted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have one look go through five rows of either table."""
+    monkeypatch.setattr(inspect, "LOOKED", 5)
+    monkeypatch.setattr(inspect, "FEW", request.param)
+
+
+MATCHES = {
+    "task": JobFilter(task="rare"),
+    "of a team": JobFilter(task="rare", team="acme"),
+    "of the default team": JobFilter(task="rare", team="default"),
+    "ready": JobFilter(task="rare", state=JobState.READY),
+    "scheduled": JobFilter(task="rare", state=JobState.SCHEDULED),
+    "failed": JobFilter(task="rare", state=JobState.FAILED),
+    "error": JobFilter(error="no luck"),
+    "none": JobFilter(key="no such key"),
+    "any": JobFilter(),
+}
+
+
+def mixed(store: SqlStore) -> None:
+    """Make jobs in several states, of two teams, of which every seventh is of a rare task."""
+    session = opened_session(store)
+    for n in range(42):
+        team, task = ("acme" if n % 2 else None), ("rare" if n % 7 == 0 else "plain")
+        store.enqueue([new_job(task=task, team=team, queue=f"{n % 3}", delay=timedelta(hours=n % 4 // 3))])
+    for job in store.claim(session, "0", 50):
+        store.settle(
+            [settle(job, Failed(Failure(type="E", message="no luck")) if job.task == "rare" else Succeeded("1"))]
+        )
+
+
+@pytest.mark.usefixtures("short_sighted")
+@pytest.mark.parametrize("match", MATCHES.values(), ids=MATCHES.keys())
+def test_one_look_is_not_far_and_says_where_to_go_on(store: SqlStore, match: JobFilter) -> None:
+    mixed(store)
+    everything = store.page(limit=1_000)
+    seen: list[Job] = []
+    before, looks = None, 0
+
+    while looks == 0 or before is not None:
+        looks += 1
+        page = store.look(match, before=before, limit=3)
+        assert before is None or page.before is None or page.before < before
+        seen, before = [*seen, *page.jobs], page.before
+
+    assert [job.id for job in seen] == [job.id for job in everything if fits(job, match)]
+    assert [job.id for job in store.page(match, limit=1_000)] == [job.id for job in seen]
+
+
+def fits(job: Job, match: JobFilter) -> bool:
+    return (
+        match.task in (None, job.task)
+        and match.state in (None, job.state)
+        and match.key in (None, job.key)
+        and match.team in (None, job.team or "default")
+        and (match.error is None or job.failure is not None)
+    )
+
+
+def test_one_look_ends_where_it_has_seen_enough_though_nothing_fits(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspect, "LOOKED", 5)
+    jobs = new_jobs(12)
+    store.enqueue(jobs)
+
+    first = store.look(JobFilter(task="none"))
+    second = store.look(JobFilter(task="none"), before=first.before)
+
+    assert (first.jobs, first.before) == ([], jobs[-6].id)
+    assert (second.jobs, second.before) == ([], jobs[0].id)
+    assert store.look(JobFilter(task="none"), before=second.before).before is None
 
 
 def test_unfinished_jobs_are_counted_by_queue_and_state(store: SqlStore) -> None:

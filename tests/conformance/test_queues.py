@@ -7,11 +7,15 @@ from datetime import timedelta
 import pytest
 
 from mainspring.errors import InvalidValue
+from mainspring.model.failure import Failure
 from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
-from mainspring.model.outcome import Succeeded
+from mainspring.model.links import Edge
+from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.queue import NewPause, Pausable, Pause
+from mainspring.model.retry import Retry
 from mainspring.model.session import NewSession
+from mainspring.store import queues
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
 from tests.support.factories import claimed_job, new_id, new_job, new_jobs, opened_session, stored
@@ -119,7 +123,8 @@ def test_the_resume_of_a_task_is_heard_by_all_queues_that_are_served(store: SqlS
     listener.close()
 
 
-def test_queues_tell_what_waits_there_and_who_serves_them(store: SqlStore, clock: SettableClock) -> None:
+@pytest.mark.parametrize("quick", [False, True], ids=["all", "quick"])
+def test_queues_tell_what_waits_there_and_who_serves_them(store: SqlStore, clock: SettableClock, quick: bool) -> None:
     store.enqueue([*new_jobs(2, queue="mail"), new_job(queue="mail", delay=timedelta(hours=1))])
     clock.advance("5s")
     store.enqueue([new_job(queue="mail"), new_job(queue="later", delay=timedelta(hours=1))])
@@ -128,7 +133,7 @@ def test_queues_tell_what_waits_there_and_who_serves_them(store: SqlStore, clock
     held = pause(store, QUEUE, "held")
     clock.advance("2s")
 
-    found = {queue.name: queue for queue in store.queues()}
+    found = {queue.name: queue for queue in store.queues(quick=quick)}
 
     assert list(found) == ["held", "idle", "later", "mail"]
     assert found["mail"].jobs == {JobState.READY: 3, JobState.SCHEDULED: 1}
@@ -136,3 +141,72 @@ def test_queues_tell_what_waits_there_and_who_serves_them(store: SqlStore, clock
     assert (found["mail"].workers, found["idle"].workers) == (("one",), ("one",))
     assert (found["mail"].paused, found["held"].pause) == (False, held)
     assert (found["later"].oldest_ready, found["idle"].jobs) == (None, {})
+
+
+def in_all_states(store: SqlStore, team: str | None) -> None:
+    """Leave jobs of a team in three queues, some of them ready, and of every other state one."""
+    session = opened_session(store)
+    failed, _ = (claimed_job(store, session, queue="c", team=team) for _ in range(2))
+    store.settle([settle(failed, Failed(Failure(type="E", message="e")), Retry(base="1h"))])
+    later, parent = (new_job(queue="b", team=team, delay=timedelta(hours=n)) for n in (1, 2))
+    child = new_job(queue="a", team=team, parents=(Edge(parent.id),))
+    store.enqueue([*new_jobs(7, queue="a", team=team), *new_jobs(3, queue="b", team=team), later, parent, child])
+    store.pause([later.id], "held")
+
+
+@pytest.mark.parametrize("teams", [(None,), (None, "acme")], ids=["one team", "two teams"])
+def test_a_quick_look_at_queues_counts_the_same_as_a_long_one(store: SqlStore, teams: tuple[str | None, ...]) -> None:
+    for team in teams:
+        in_all_states(store, team)
+
+    for team in (None, "default", "acme"):
+        assert store.queues(team, quick=True) == store.queues(team)
+
+
+def test_a_quick_look_at_queues_says_of_which_states_there_are_more(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "MOST", 4)
+    in_all_states(store, None)
+    in_all_states(store, "acme")
+
+    for team in (None, "acme"):
+        busy, idle, other = store.queues(team, quick=True)
+        assert busy.jobs == {JobState.READY: 4, JobState.BLOCKED: 1 if team else 2}
+        assert busy.more == {JobState.READY}
+        assert idle.jobs[JobState.READY] == (3 if team else 4)
+        assert idle.more == (set() if team else {JobState.READY})
+        assert other.jobs == dict.fromkeys((JobState.RUNNING, JobState.RETRYING), 1 if team else 2)
+
+
+def test_a_quick_look_at_the_queues_of_a_team_misses_none_for_all_that_waits_in_others(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "MOST", 4)
+    store.enqueue([*new_jobs(30, queue="later", team="acme", delay=timedelta(hours=1)), new_job(queue="others")])
+    store.enqueue([new_job(queue=queue, team="acme") for queue in ("mail", "news")])
+    store.enqueue(new_jobs(30, queue="others", team="rival"))
+
+    later, mail, news = store.queues("acme", quick=True)
+
+    assert (later.name, later.jobs) == ("later", {JobState.SCHEDULED: 4})
+    assert (mail.name, mail.jobs) == ("mail", {JobState.READY: 1})
+    assert (set(later.more), set(mail.more)) == ({JobState.SCHEDULED}, set())
+    assert (news.name, news.jobs) == ("news", {JobState.READY: 1})
+    assert (mail.oldest_ready, news.oldest_ready) == (timedelta(0), timedelta(0))
+
+
+def test_a_quick_look_says_that_there_may_be_more_where_others_have_more_than_it_looks_at(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "MOST", 4)
+    store.enqueue([*new_jobs(5, team="acme"), *new_jobs(5, team="acme", delay=timedelta(hours=1))])
+    clock.advance("1s")
+    store.enqueue([*new_jobs(3), *new_jobs(3, delay=timedelta(hours=1))])
+    store.enqueue([*new_jobs(2, queue="mail", team="acme"), new_job(queue="mail")])
+
+    busy, mail = store.queues("default", quick=True)
+
+    assert busy.jobs == {JobState.READY: 0, JobState.SCHEDULED: 0}  # nobody has passed over what is another team's
+    assert busy.more == {JobState.READY, JobState.SCHEDULED}
+    assert (mail.jobs, set(mail.more)) == ({JobState.READY: 1}, set())

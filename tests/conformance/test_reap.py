@@ -104,6 +104,20 @@ def test_a_job_that_kills_its_workers_is_quarantined(store: SqlStore, clock: Set
     assert [past.outcome for past in store.attempts(job.id)] == ["lost"] * MAX_LOSSES
 
 
+def test_what_fails_because_its_workers_died_is_in_the_history(store: SqlStore, clock: SettableClock) -> None:
+    claimed_job(store, team="acme")
+    for _ in range(MAX_LOSSES):
+        clock.advance("1m")
+        store.reap()
+        start_suspect(store)
+
+    failed = {
+        team: [one.failed for one in store.history("1h", team, "default").samples] for team in ("acme", "default")
+    }
+    assert failed["acme"][-2:] == [0, 1]
+    assert (sum(failed["acme"]), sum(failed["default"])) == (1, 0)
+
+
 def test_a_replay_forgets_the_losses(store: SqlStore, clock: SettableClock) -> None:
     job = claimed_job(store)
     for _ in range(MAX_LOSSES):

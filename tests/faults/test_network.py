@@ -33,6 +33,7 @@ from mainspring.store.postgres.connections import DeadlineConnection
 from mainspring.store.postgres.database import _CONNECTIONS, PostgresDatabase
 from mainspring.store.protocol import LetterFilter
 from mainspring.store.sql import SqlStore
+from mainspring.tally import Counts
 from tests.support.factories import (
     child_of,
     claimed_job,
@@ -197,6 +198,16 @@ def test_a_signal_whose_reply_is_lost_is_kept_once_though_it_was_taken_and_its_j
     remote.signal(job.id, "go", "7", uuid.uuid4())
 
     assert stored(local, job.id).state is JobState.SUCCEEDED
+
+
+def test_counts_whose_reply_is_lost_are_added_once(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    counts = Counts()
+    counts.succeeded = 3
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    remote.add_counts({(None, "mail"): counts})
+
+    assert sum(one.succeeded for one in local.history("1h").samples) == 3
 
 
 def test_a_signal_that_was_taken_unheard_of_is_not_taken_for_another(
@@ -811,6 +822,16 @@ def test_an_audit_entry_whose_reply_is_lost_is_written_once(
 
     assert [entry.target for entry in local.audit()] == ["2", "1"]
     assert local.verify_audit().whole
+
+
+def test_a_job_whose_reply_is_lost_is_on_record_once(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:
+    job = new_job()
+    proxy.lose_reply_to(b"COMMIT\0")
+
+    assert remote.enqueue([job], entries=[Entry("ada", "job.enqueue", str(job.id))]) == [job.id]
+
+    assert local.counts() == {"default": {JobState.READY: 1}}
+    assert [entry.target for entry in local.audit()] == [str(job.id)]
 
 
 def test_a_token_whose_reply_is_lost_is_made_once(proxy: FaultyProxy, remote: SqlStore, local: SqlStore) -> None:

@@ -15,7 +15,7 @@ import pytest
 from psycopg import sql
 
 from mainspring.clock import MICROSECOND, SystemClock, microseconds
-from mainspring.store import open_store
+from mainspring.store import open_store, rows
 from mainspring.store.queries import load_queries
 from mainspring.store.sqlite.runner import _plain
 from tests.plans.test_plans import numbered
@@ -34,6 +34,7 @@ GIVEN: dict[str, Any] = {
     "longer_than": timedelta(hours=1),
     "over": timedelta(minutes=10),
     "queue": "default",
+    "queues": rows.document(["default"]),
     "task": None,
     "team": None,
     "look": 1_000,
@@ -100,6 +101,7 @@ INDEX = {
     "ready_jobs": "jobs_ready",
     "oldest_ready": "jobs_ready",
     "ready_queues": "jobs_ready",
+    "ready_by_team": "jobs_ready",
     "missed_ticks": "ticks_missed",
     "overdue_schedules": "schedules_overdue",
 }

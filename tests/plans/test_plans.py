@@ -40,6 +40,8 @@ SESSION = new_id()
 LIVE = 100_000
 CHILDREN = 10_000
 
+IN_STATE = {"ready": "jobs_ready", "running": "jobs_held", "paused": "jobs_aside"}
+
 INDEX = {
     "claim": "jobs_ready",
     "claim of known tasks": "jobs_ready",
@@ -56,7 +58,18 @@ INDEX = {
     "ask": "jobs_pkey",
     "holders": "jobs_key",
     "get": "jobs_pkey",
+    "get_unfinished": "jobs_pkey",
     "page": "jobs_pkey",
+    "page by its error": "jobs_pkey",
+    **{f"{query} {state}": index for query in ("few", "page_few") for state, index in IN_STATE.items()},
+    "look_back": "jobs_pkey",
+    "look_back_of": "jobs_team",
+    "any_teams": "jobs_team",
+    "backlog_kinds": "jobs_aside",
+    "backlog_kinds_of": "jobs_backlog",
+    "count_waiting": "jobs_ready",
+    "count_waiting_of": "jobs_backlog",
+    "count_running": "jobs_held",
     "changes": "jobs_pkey",
     "page_of": "jobs_team",
     "pending_of_team": "jobs_team",
@@ -86,7 +99,14 @@ INDEX = {
 """By query, which may be followed by what is special about the case."""
 
 
-DEAD = ["dead_groups", "dead_fingerprints", "dead_count", "dead_letters", "dead_page"]
+DEAD = ["dead_groups", "dead_fingerprints", "dead_count", "dead_among", "dead_letters", "dead_page"]
+
+
+OF_PAGES: dict[str, dict[str, Any]] = {
+    "page by its error": {"error": "no such error"},
+    **{f"{query} {state}": {"state": state, "team": None} for query in ("few", "page_few") for state in IN_STATE},
+    **{f"{query}_ended failed": {"state": "failed"} for query in ("page", "look_back")},
+}
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -138,8 +158,16 @@ def parameters(name: str) -> dict[str, Any]:
         "after": None,
         "team": "acme",
         "nobodys": False,
+        "unfinished": True,
+        "finished": True,
+        "first": uuid.UUID(int=0),
+        "error": None,
+        "finished_since": None,
+        "finished_until": None,
+        "kinds": rows.document([("default", "ready"), ("mail", "ready"), ("default", "scheduled")]),
         "origin": None,
     }
+    everything |= OF_PAGES.get(name, {})
     if name == "claim of known tasks":
         everything["tasks"] = rows.document(f"package.module.task_{n}" for n in range(50))
     if name.startswith(("page", "dead_")):
@@ -225,7 +253,7 @@ CASES = [
     (name, index, mode)
     for name, index in INDEX.items()
     for mode in ("force_custom_plan", "force_generic_plan")
-    if not (name in PLANNED_ANEW and mode == "force_generic_plan")
+    if not (name.split()[0] in PLANNED_ANEW and mode == "force_generic_plan")
 ]
 
 
@@ -380,6 +408,24 @@ def test_postgres_finds_what_a_team_has_finished_without_walking_all_history(
     assert not re.search(rf"Seq Scan on {today}\b|{today}_pkey", plan), plan
 
 
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+@pytest.mark.parametrize("name", ["page_ended failed", "look_back_ended failed"])
+def test_postgres_finds_what_ended_in_a_rare_way_without_walking_all_history(
+    churned_postgres: str, name: str, analyzed: bool
+) -> None:
+    with psycopg.connect(churned_postgres, autocommit=True) as connection:
+        connection.execute(b"ANALYZE mainspring.jobs_done" if analyzed else b"SELECT")
+        found = connection.execute("SELECT DISTINCT tableoid::regclass::text FROM mainspring.jobs_done").fetchone()
+    (today,) = found or ("",)
+    today = today.removeprefix("mainspring.")
+
+    plan = postgres_plan(churned_postgres, name, "force_custom_plan")
+
+    # While they are few, any index of the failed will do.
+    assert re.search(rf"{today}_(state_id_idx|finished_at_idx1)", plan), plan
+    assert not re.search(rf"Seq Scan on {today}\b|{today}_pkey", plan), plan
+
+
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
 @pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
 @pytest.mark.parametrize("queue", ["a busy queue", "an idle queue"])
@@ -475,6 +521,27 @@ def test_sqlite_finds_dead_letters_without_walking_all_history(churned_sqlite: P
 
 def test_sqlite_finds_what_a_team_has_finished_without_walking_all_history(churned_sqlite: Path) -> None:
     assert "mainspring_jobs_done USING INDEX mainspring_jobs_done_team" in sqlite_plan(churned_sqlite, "page_of")
+
+
+@pytest.mark.parametrize("name", ["page_ended failed", "look_back_ended failed"])
+def test_sqlite_finds_what_ended_in_a_rare_way_without_walking_all_history(churned_sqlite: Path, name: str) -> None:
+    plan = sqlite_plan(churned_sqlite, name)
+
+    assert "INDEX mainspring_jobs_done_ended (state=? AND id>? AND id<?)" in plan, plan
+    assert "TEMP B-TREE" not in plan, plan
+
+
+def test_sqlite_leaps_from_queue_to_queue(churned_sqlite: Path) -> None:
+    plan = sqlite_plan(churned_sqlite, "backlog_kinds")
+
+    assert "INDEX mainspring_jobs_ready (queue>?)" in plan, plan
+    assert "COVERING INDEX mainspring_jobs_aside (state=? AND queue>?)" in plan, plan
+
+
+def test_sqlite_leaps_from_queue_to_queue_of_a_team(churned_sqlite: Path) -> None:
+    plan = sqlite_plan(churned_sqlite, "backlog_kinds_of")
+
+    assert "COVERING INDEX mainspring_jobs_backlog (team=? AND state=? AND queue>?)" in plan, plan
 
 
 def test_sqlite_finds_lines_by_their_job(churned_sqlite: Path) -> None:

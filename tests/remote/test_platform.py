@@ -29,6 +29,7 @@ from mainspring.errors import (
     Undelivered,
 )
 from mainspring.job_handle import JobHandle
+from mainspring.model.breaker import Phase
 from mainspring.model.rate import Rate
 from mainspring.remote import AsyncClient, Change, Client, RemoteJob, RemoteWorkflow, Skipped
 from mainspring.remote.talk import Event, Events
@@ -93,6 +94,7 @@ def test_a_workflow_is_enqueued_followed_and_ruled(client: Client, app: Mainspri
     assert flow.result(timeout=10) == 6
     assert client.get_workflow(flow.id).progress() == {"succeeded": 3}
     assert [job.state for job in flow.jobs()] == ["succeeded"] * 3
+    assert str(flow.picture()) == str(WorkflowHandle(app.client, flow.id).picture())
 
 
 def test_a_workflow_that_is_none_is_not_found(client: Client) -> None:
@@ -162,8 +164,10 @@ def test_secrets_retention_teams_and_the_audit_log(client: Client, app: Mainspri
     with pytest.raises(NotFound):
         client.retention.remove(queue="mail")
 
-    assert client.teams.set("acme", max_pending=7, rate=Rate(100, timedelta(seconds=1))).rate == "100/s"
-    assert client.teams.set("acme", rate=None).rate is None
+    assert client.teams.set("acme", max_pending=7, rate=Rate(100, timedelta(seconds=1))).interval == timedelta(
+        milliseconds=10
+    )
+    assert client.teams.set("acme", rate=None).interval is None
     assert [one.name for one in client.teams.list()] == ["acme"]
     odd: Any = {"max_pendign": 3}
     with pytest.raises(InvalidValue, match="did you mean 'max_pending'"):
@@ -174,7 +178,7 @@ def test_secrets_retention_teams_and_the_audit_log(client: Client, app: Mainspri
 
     last, before = client.audit.list(limit=2)
     assert (last.action, before.action) == ("team.remove", "team.set")
-    assert client.audit.list(before=before.number, limit=1)[0].number < before.number
+    assert client.audit.list(before=before.seq, limit=1)[0].seq < before.seq
 
 
 def test_queues_tasks_limits_breakers_and_workers(client: Client, app: Mainspring) -> None:
@@ -182,12 +186,24 @@ def test_queues_tasks_limits_breakers_and_workers(client: Client, app: Mainsprin
     client.queues.give("gpu", "acme")
     known = {one.name: one for one in app.queues.list()}
     assert (known["mail"].ageing, known["gpu"].team) == (timedelta(minutes=1), "acme")
-    client.paused_tasks.pause("fail", reason="broken")
+    assert client.paused_tasks.pause("fail", reason="broken") == app.paused_tasks.list()[0]
+    assert client.paused_tasks.list() == app.paused_tasks.list()
     assert [client.paused_tasks.resume("fail"), client.paused_tasks.resume("fail")] == [True, False]
-    assert client.breakers.trip("smtp/a?b", lasting="15m", reason="maintenance").state == "open"
+    assert client.breakers.trip("smtp/a?b", lasting="15m", reason="maintenance").phase is Phase.OPEN
     assert [one.key for one in client.breakers.list()] == ["smtp/a?b"]
-    assert client.breakers.reset("smtp/a?b", all=True).state == "closed"
+    assert client.breakers.get("smtp/a?b").phase is Phase.OPEN
+    assert [client.breakers.reset("smtp/a?b", all=True), client.breakers.reset("smtp/a?b")] == [True, False]
     assert (client.limits.list(), client.limits.release("gone"), client.workers()) == ([], 0, [])
+
+
+def test_a_history_is_told(client: Client, app: Mainspring) -> None:
+    app.client.store.sample()
+    told = client.history("7d", queue="mail")
+
+    assert told == app.history("7d", queue="mail")
+    assert (told.samples[0].ready, told.samples[-1].ready, told.samples[-1].wait_p99) == (None, 0, None)
+    with pytest.raises(InvalidValue):
+        client.history("2h")
 
 
 def test_what_was_logged_is_searched(client: Client, app: Mainspring) -> None:

@@ -12,7 +12,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from mainspring import Mainspring, Parent, Priority, every
+from mainspring import JobState, Mainspring, Parent, Priority, every
+from mainspring.clock import SystemClock
 from mainspring.errors import (
     InvalidPayload,
     InvalidValue,
@@ -28,6 +29,7 @@ from mainspring.errors import (
 )
 from mainspring.remote import AsyncClient, Client
 from mainspring.server import Server
+from mainspring.store import inspect
 from mainspring.testing import drain
 
 
@@ -61,6 +63,21 @@ def test_a_job_is_enqueued_looked_at_and_ruled(client: Client, app: Mainspring) 
     assert [one.id for one in client.jobs(state="succeeded", task="greet")] == [job.id]
 
 
+def test_jobs_are_found_by_time_and_by_error_however_far_back(
+    client: Client, app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = client.enqueue("fail")
+    drain(app)
+    client.enqueue_many("greet", [(("Ada",), {})] * 9)
+    monkeypatch.setattr(inspect, "LOOKED", 2)
+
+    assert [one.id for one in client.jobs(since="1h", until=SystemClock().now() + timedelta(minutes=1), limit=1)] != []
+    assert client.jobs(until="1h") == client.jobs(finished_until=timedelta(hours=1)) == []
+    assert [one.id for one in client.jobs(error="no luck")] == [failed.id]
+    assert len(client.jobs(task="greet")) == 9
+    assert len(client.jobs(task="greet", limit=7)) == 7
+
+
 def test_jobs_come_after_others_and_many_are_made_together(client: Client) -> None:
     first, second = client.enqueue_many("greet", [(("Ada",), {}), (("Bob",), {"greeting": "Hi"})])
 
@@ -74,19 +91,19 @@ def test_jobs_come_after_others_and_many_are_made_together(client: Client) -> No
 
 def test_schedules_queues_and_dead_letters_have_the_names_of_the_app(client: Client, app: Mainspring) -> None:
     made = client.schedules.add("t7", "fail", every("15m"), queue="mail", jitter="1m")
-    assert (made.id, made.queue, made.trigger["kind"]) == ("t7", "mail", "every")
+    assert (made.id, made.definition.queue, made.definition.trigger) == ("t7", "mail", every("15m"))
     assert [one.id for one in client.schedules.list()] == ["t7"]
-    assert client.schedules.pause("t7", reason="holidays").paused_reason == "holidays"
+    assert client.schedules.pause("t7", reason="holidays").reason == "holidays"
     assert client.schedules.resume("t7").paused is False
     assert len(client.schedules.preview("t7", 3)) == 3
     job = client.schedules.trigger("t7")
     begun = datetime(2026, 11, 1, tzinfo=UTC)
     assert len(client.schedules.backfill("t7", begun, begun + timedelta(hours=1))) == 4
     assert {tick.verdict for tick in client.schedules.history("t7")} == {"triggered", "backfilled"}
-    assert client.queues.list()[0].jobs["ready"] == 5
+    assert client.queues.list()[0].jobs[JobState.READY] == 5
     drain(app)
     (group,) = client.dead.groups()
-    assert (group.count, len(client.dead.list(group=group.fingerprint))) == (5, 5)
+    assert (group.count, len(client.dead.list(group=group.fingerprint)), client.dead.count(task="fail")) == (5, 5, 5)
     assert client.dead.replay(ids=[job.id]) == 1
     assert client.dead.discard(group=group.fingerprint, reason="old") == 4
     client.schedules.remove("t7")
@@ -269,15 +286,22 @@ def test_an_encrypted_job_that_the_server_can_not_open_is_seen(monkeypatch: pyte
         "args",
         "kwargs",
         "key",
+        "expires_at",
         "started_at",
         "finished_at",
+        "session",
+        "wish",
         "reason",
+        "signal",
+        "outcome",
         "result",
         "error",
         "progress",
         "workflow",
+        "pending",
     ]
     told: dict[str, object] = dict.fromkeys(unknown)
+    told |= {"kind": "job", "standing": "ready", "encrypted": True, "losses": 0, "fence": 0, "parents": []}
     told |= {"id": str(uuid4()), "team": "default", "task": "t", "queue": "q", "priority": 5, "state": "ready"}
     told |= {"attempt": 0, "created_at": "2026-11-15T09:00:00Z", "run_at": "2026-11-15T09:00:00Z"}
     answering(monkeypatch, json.dumps(told).encode())

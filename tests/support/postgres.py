@@ -31,9 +31,9 @@ class PostgresServer:
         self._binaries = self._reachable(POSTGRES_VERSIONS[version or max(POSTGRES_VERSIONS)])
         if self._user:
             shutil.chown(folder, self._user)
-        self._run(
-            "initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "--username=postgres", f"--pgdata={self._data}"
-        )
+        # Its letters are those of the world, as in most databases: what is meant for ASCII alone must say so.
+        letters = ("--encoding=utf8", "--locale=C", "--lc-ctype=C.UTF-8")
+        self._run("initdb", "--auth=trust", *letters, "--username=postgres", f"--pgdata={self._data}")
         lines = [f"{name} = '{value}'" for name, value in settings.items()]
         lines += [f"unix_socket_directories = '{folder}'", "listen_addresses = ''"]
         with (self._data / "postgresql.auto.conf").open("a") as conf:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -9,21 +10,27 @@ import pytest
 
 from mainspring import Mainspring
 from mainspring.server import Server
-from mainspring.web.session import TOKEN, proof_of
+from mainspring.web.session import TEAM, TOKEN, proof_of
 from tests.api.conftest import add_tasks
 
 Visitor = Callable[..., "Browser"]
 
 
 class Browser(httpx.Client):
-    """A client that sends what a browser would, and forms with their proof."""
+    """A client that sends what a browser would, and forms as from a page of the team that was chosen last."""
 
     token: str | None = None
 
-    def send_form(self, path: str, **fields: str | list[str]) -> httpx.Response:
-        return self.post(
-            path, data={"proof": proof_of(self.token), **fields}, headers={"Sec-Fetch-Site": "same-origin"}
+    def press(self, page: httpx.Response, path: str, **fields: str | list[str]) -> httpx.Response:
+        """Send the form that leads from *page* to *path*."""
+        (proof,) = set(
+            re.findall(rf'action="{re.escape(path)}">\s*<input type="hidden" name="proof" value="(.*?)"', page.text)
         )
+        return self.send_form(path, proof=proof, **fields)
+
+    def send_form(self, path: str, **fields: str | list[str]) -> httpx.Response:
+        proof = proof_of(self.token, self.cookies.get(TEAM))
+        return self.post(path, data={"proof": proof, **fields}, headers={"Sec-Fetch-Site": "same-origin"})
 
 
 @pytest.fixture

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from uuid import uuid4
+from html import unescape
+from uuid import UUID, uuid4
 
 import pytest
 
-from mainspring import JobState, Mainspring
+from mainspring import JobState, Mainspring, every
 from mainspring.api.policy import PUBLIC, Policy, Where
 from mainspring.model.token import Role
 from mainspring.server import Server
-from mainspring.web.session import TOKEN
+from mainspring.web.session import TEAM, TOKEN, proof_of
 from mainspring.web.site import PAGES
 from tests.support.waiting import until
 from tests.web.conftest import Visitor
@@ -135,6 +136,19 @@ def test_who_logs_in_stays_here(visitor: Visitor, app: Mainspring, wanted: str) 
     assert visitor().post("/login", data={"token": text, "next": wanted}).headers["location"] == "/"
 
 
+@pytest.mark.parametrize("wanted", ["/jobs?team=acme&state=ready&task=a%26b%3Dc%23d", f"/jobs/{UUID(int=7)}?team=acme"])
+def test_who_follows_a_link_comes_to_all_of_it_by_way_of_the_log_in(
+    visitor: Visitor, app: Mainspring, wanted: str
+) -> None:
+    text, _ = app.tokens.create("me", {"acme": "viewer"})
+    browser = visitor()
+
+    form = browser.get(browser.get(wanted).headers["location"]).text
+    asked = unescape(form.split('name="next" value="')[1].split('"')[0])
+
+    assert browser.post("/login", data={"token": text, "next": asked}).headers["location"] == wanted
+
+
 def test_who_is_logged_in_is_let_go_when_the_token_is_revoked(visitor: Visitor, app: Mainspring) -> None:
     browser = visitor(acme="viewer")
     assert browser.get("/jobs").status_code == 200
@@ -154,6 +168,73 @@ def test_a_team_is_chosen_and_must_be_ones_own(visitor: Visitor, app: Mainspring
     assert "greet" in browser.get("/jobs").text
     browser.cookies.set("mainspring_team", "other")
     assert browser.get("/jobs").status_code == 404
+
+
+PAGES_WITH_FORMS = ("/", "/jobs", "/queues", "/queues/default", "/schedules/new", "/tokens", "/limits")
+
+
+@pytest.mark.parametrize("path", PAGES_WITH_FORMS)
+def test_every_form_names_the_team_that_its_page_shows(visitor: Visitor, app: Mainspring, path: str) -> None:
+    for team in ("acme", "default"):
+        app.within(team).enqueue("greet", ["Ada"])
+    browser = visitor("admin")
+    for named, chosen in (("?team=acme", "acme"), ("?team=default", "default"), ("", None)):
+        page = browser.get(f"{path}{named}").text
+        forms = [form for form in page.split("<form ")[1:] if 'method="post"' in form.partition(">")[0]]
+        proof = f'name="proof" value="{proof_of(browser.token, chosen)}"'
+        assert len(forms) >= 2
+        assert all(proof in form.partition("</form>")[0] for form in forms)
+
+
+def test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since(visitor: Visitor, app: Mainspring) -> None:
+    for team in ("acme", "beta"):
+        app.within(team).schedules.add("s", "greet", every("1h"), args=["Ada"])
+    browser = visitor(acme="operator", beta="operator", gamma="viewer")
+    page = browser.get("/schedules/s?team=beta")
+    browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")
+
+    done = browser.press(page, "/schedules/s/pause", reason="enough")
+
+    assert [app.within(team).schedules.get("s").paused for team in ("acme", "beta")] == [False, True]
+    assert [(entry.action, entry.team) for entry in app.audit.list()] == [("schedule.pause", "beta")]
+    assert "enough" in browser.get(done.headers["location"]).text
+    tampered = proof_of(browser.token, "beta").replace("beta:", "acme:")
+    for proof, status, words in (
+        (tampered, 403, "expected a form of a page of ours"),
+        (proof_of(browser.token, "gamma"), 403, "expected the role operator"),
+        (proof_of(browser.token, "delta"), 404, "nothing is known of a team named"),
+    ):
+        refused = browser.send_form("/schedules/s/pause", proof=proof)
+        assert (refused.status_code, words in refused.text) == (status, True)
+
+
+def test_a_form_of_who_has_chosen_no_team_is_for_none_that_was_chosen_since(visitor: Visitor, app: Mainspring) -> None:
+    job = app.enqueue("greet", ["Ada"], run_after="1h")
+    admin = visitor("admin")
+    page = admin.get(f"/jobs/{job.id}")
+    admin.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")
+
+    done = admin.press(page, f"/jobs/{job.id}/cancel")
+
+    assert (job.state, app.audit.list()[0].team) == (JobState.CANCELLED, "default")
+    assert admin.get(done.headers["location"]).status_code == 200
+
+
+def test_a_page_that_is_brought_up_to_date_stays_its_teams(visitor: Visitor, app: Mainspring) -> None:
+    app.within("beta").enqueue("greet", ["Ada"])
+    browser = visitor("viewer")
+    browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")
+
+    for page, team, there in (("beta", "beta", True), ("acme", "acme", False), ("*", "default", False)):
+        seen = browser.get("/jobs", headers={"Mainspring-Team": page}).text
+        assert (f'<input name="team" value="{team}"' in seen, "greet" in seen) == (True, there)
+    assert browser.cookies[TEAM] == "acme"
+
+
+def test_nothing_is_read_of_a_strangers_form(visitor: Visitor) -> None:
+    visitor("admin")
+
+    assert visitor().send_form("/jobs/choose", reason="x" * 300_000).status_code == 303
 
 
 def test_without_tokens_this_machine_alone_is_served(visitor: Visitor, server: Server) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from html import escape
+
 import httpx
 import pytest
 
 from mainspring import Context, JobState, Mainspring
+from mainspring.model.ids import made_at
+from mainspring.store import inspect
 from mainspring.testing import drain
+from mainspring.web.look import exact
+from mainspring.web.session import TEAM
+from mainspring.web.views import bulk
 from tests.web.conftest import Visitor
 
 PAYLOAD = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'{{7*7}}"
@@ -85,6 +93,195 @@ def test_many_are_chosen_counted_and_then_done(visitor: Visitor, app: Mainspring
     assert {job.state for job in waiting} == {JobState.CANCELLED}
     assert "2 jobs cancelled." in browser.get("/jobs").text
     assert app.audit.list()[0].action == "job.bulk"
+
+
+def test_jobs_are_found_by_time_and_by_error(visitor: Visitor, app: Mainspring) -> None:
+    failed = app.enqueue("fail")
+    drain(app)
+    waiting = app.enqueue("greet", ["Ada"], run_after="1h")
+    browser, now = visitor(), app.client.store.now()
+    soon, past = (f"{now + way * timedelta(hours=1):%Y-%m-%dT%H:%M}" for way in (1, -1))
+
+    def shown(**match: str) -> list[bool]:
+        page = browser.get("/jobs", params=match)
+        assert page.status_code == 200
+        return [f'href="/jobs/{job.id}"' in page.text for job in (failed, waiting)]
+
+    assert shown(error="VALUEERROR: no") == shown(finished_since=past) == [True, False]
+    assert shown(since=past, until=soon) == shown(since="1h") == [True, True]
+    assert shown(since=soon) == shown(until=past) == shown(finished_until=past) == shown(error="oops") == [False, False]
+    assert f'name="since" value="{past}"' in browser.get("/jobs", params={"since": past}).text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("since", "9999-12-31T23:59", "expected since to lie between 1970 and 2200, got: 9999-12-31T23:59:00+00:00"),
+        (
+            "finished_until",
+            "yester<day>",
+            "expected finished_until to be an instant like 2026-11-18T09:00Z, or a length",
+        ),
+        ("until", "101w1x", "of time like 90m for how long ago that was, got: &#39;101w1x&#39;"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_comes_back_as_it_was_typed(
+    visitor: Visitor, app: Mainspring, name: str, text: str, sentence: str
+) -> None:
+    job = app.enqueue("greet", ["Ada"])
+    page = visitor().get("/jobs", params={"task": "greet", "state": "ready", "error": "oops", name: text})
+
+    assert page.status_code == 422
+    assert sentence in page.text
+    assert str(job.id) not in page.text
+    for value in ('name="task" value="greet"', "<option selected>ready<", 'name="error" value="oops"'):
+        assert value in page.text
+    assert f'name="{name}" value="{escape(text)}"' in page.text
+
+
+def test_a_page_that_finds_nothing_soon_says_how_far_it_looked(
+    visitor: Visitor, app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = app.enqueue("numbers", [3])
+    jobs = [app.enqueue("greet", [str(n)]) for n in range(9)]
+    browser = visitor()
+    monkeypatch.setattr(inspect, "LOOKED", 5)
+
+    first = browser.get("/jobs", params={"task": "numbers"}).text
+    older = first.split('rel="next" href="')[1].split('"')[0].replace("&amp;", "&")
+
+    assert f"Nothing fits what you look for back to {exact(made_at(jobs[3].id))}." in first
+    assert f'href="/jobs/{wanted.id}"' in browser.get(older).text
+
+
+def test_all_that_fit_are_counted_and_then_done(visitor: Visitor, app: Mainspring) -> None:
+    mail = [app.enqueue("greet", [str(n)], queue="mail", run_after="1h") for n in range(60)]
+    other, failed = app.enqueue("greet", ["Ada"], run_after="1h"), app.enqueue("fail", queue="mail")
+    drain(app)
+    browser, back = visitor(), "/jobs?queue=mail&team=default"
+
+    asked = browser.send_form("/jobs/choose", deed="cancel", all="yes", back=back)
+    newest = asked.text.split('name="newest" value="')[1].split('"')[0]
+    late = app.enqueue("greet", ["late"], queue="mail", run_after="1h")
+    browser.send_form("/jobs/bulk", deed="cancel", all="yes", back=back, newest=newest, reason="enough")
+
+    assert "Cancel 60 jobs?" in asked.text
+    assert newest == str(mail[-1].id)
+    assert {job.state for job in mail} == {JobState.CANCELLED}
+    assert (other.state, late.state, failed.state) == (JobState.SCHEDULED, JobState.SCHEDULED, JobState.FAILED)
+    assert "60 jobs cancelled." in browser.get("/jobs").text
+    record = app.audit.list()[0]
+    assert (record.action, record.target) == ("job.bulk", "60 jobs")
+    assert '"match":{"queue":"mail","team":"default"}' in record.details
+
+
+@pytest.mark.parametrize(
+    ("deed", "was", "is_then"),
+    [("pause", JobState.SCHEDULED, JobState.PAUSED), ("resume", JobState.PAUSED, JobState.SCHEDULED)],
+)
+def test_all_that_fit_are_held_and_let_go(
+    visitor: Visitor, app: Mainspring, deed: str, was: JobState, is_then: JobState
+) -> None:
+    jobs = [app.enqueue("greet", [str(n)], run_after="1h") for n in range(3)]
+    for job in jobs:
+        if was is JobState.PAUSED:
+            job.pause()
+
+    visitor().send_form("/jobs/bulk", deed=deed, all="yes", back=f"/jobs?state={was}", newest=str(jobs[1].id))
+
+    assert [job.state for job in jobs] == [is_then, is_then, was]
+
+
+def test_without_a_state_only_what_failed_is_replayed(visitor: Visitor, app: Mainspring) -> None:
+    failed, cancelled = app.enqueue("fail"), app.enqueue("fail", run_after="1h")
+    drain(app)
+    cancelled.cancel()
+    browser = visitor()
+
+    browser.send_form("/jobs/bulk", deed="replay", all="yes", back="/jobs?task=fail")
+    assert (failed.state, cancelled.state) == (JobState.READY, JobState.CANCELLED)
+    browser.send_form("/jobs/bulk", deed="replay", all="yes", back="/jobs?task=fail&state=cancelled")
+    assert cancelled.state is not JobState.CANCELLED
+
+
+def test_no_more_are_done_at_once_than_are_counted(
+    visitor: Visitor, app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "MOST", 4)
+    jobs = [app.enqueue("greet", [str(n)], run_after="1h") for n in range(6)]
+    browser = visitor()
+
+    asked = browser.send_form("/jobs/choose", deed="cancel", all="yes", back="/jobs")
+    browser.send_form("/jobs/bulk", deed="cancel", all="yes", back="/jobs", newest=str(jobs[-1].id))
+
+    assert "Cancel 4 jobs, of more that fit?" in asked.text
+    assert [job.state for job in jobs] == [JobState.SCHEDULED] * 2 + [JobState.CANCELLED] * 4
+    assert "4 jobs cancelled. There are more that fit." in browser.get("/jobs").text
+
+
+def test_who_may_see_what_is_anybodys_looks_at_all_teams(visitor: Visitor, app: Mainspring) -> None:
+    own, theirs = app.enqueue("greet", ["Ada"]), app.within("acme").enqueue("greet", ["Bob"])
+    admin, other = visitor("viewer"), visitor(acme="admin", beta="admin", default="admin")
+
+    both = admin.get("/jobs", params={"team": "*"}).text
+    assert f'href="/jobs/{own.id}?team=default"' in both
+    assert f'href="/jobs/{theirs.id}?team=acme"' in both
+    assert 'form="bulk"' not in both
+    assert f"/jobs/{theirs.id}" not in admin.get("/jobs").text
+    refused = other.get("/jobs", params={"team": "*"})
+    assert (refused.status_code, str(theirs.id) in refused.text) == (403, False)
+
+
+def test_who_is_led_to_a_job_of_another_team_stays_there(visitor: Visitor, app: Mainspring) -> None:
+    theirs = app.within("acme").enqueue("greet", ["Bob"], run_after="1h")
+    admin = visitor("submitter")
+
+    assert admin.get(f"/jobs/{theirs.id}").status_code == 404
+    for site, dest in ((None, None), ("cross-site", "document"), ("none", "document"), ("same-origin", "empty")):
+        headers = {} if site is None or dest is None else {"Sec-Fetch-Site": site, "Sec-Fetch-Dest": dest}
+        seen = admin.get(f"/jobs/{theirs.id}?team=acme", headers=headers)
+        assert (seen.status_code, "mainspring_team" in admin.cookies) == (200, False), (site, dest)
+    led = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document"}
+    assert admin.get(f"/jobs/{theirs.id}?team=acme", headers=led).status_code == 200
+    assert admin.send_form(f"/jobs/{theirs.id}/cancel").status_code == 303
+    assert theirs.state is JobState.CANCELLED
+    assert app.audit.list()[0].team == "acme"
+
+
+def test_who_looks_at_another_team_without_staying_there_is_led_to_what_is_its(
+    visitor: Visitor, app: Mainspring
+) -> None:
+    theirs = app.within("acme").enqueue("greet", ["Bob"], queue="mail")
+    admin = visitor("viewer")
+
+    assert f'href="/jobs/{theirs.id}?team=acme"' in admin.get("/jobs?team=acme").text
+    assert 'href="/jobs?queue=mail&amp;team=acme"' in admin.get(f"/jobs/{theirs.id}?team=acme").text
+
+
+def test_what_is_done_to_many_is_done_in_the_team_that_the_page_showed(visitor: Visitor, app: Mainspring) -> None:
+    ours, theirs = (app.within(team).enqueue("greet", ["Ada"], run_after="1h") for team in ("acme", "beta"))
+    browser = visitor(acme="submitter", beta="submitter")
+    browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")
+
+    page = browser.get("/jobs?team=beta&state=scheduled")
+    asked = browser.press(page, "/jobs/choose", deed="cancel", all="yes", back="/jobs?state=scheduled")
+    browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")  # as in another window
+    done = browser.press(asked, "/jobs/bulk", deed="cancel", all="yes", back="/jobs")
+
+    assert (str(theirs.id) in asked.text, str(ours.id) in asked.text) == (True, False)
+    assert (theirs.state, ours.state) == (JobState.CANCELLED, JobState.SCHEDULED)
+    assert [(entry.action, entry.team) for entry in app.audit.list()] == [("job.bulk", "beta")]
+    told = browser.get(done.headers["location"]).text
+    assert ("1 job cancelled." in told, str(theirs.id) in told) == (True, True)
+
+
+@pytest.mark.parametrize("path", ["/jobs/bulk", "/jobs/{id}/cancel"])
+def test_a_reason_is_no_longer_than_the_apis(visitor: Visitor, app: Mainspring, path: str) -> None:
+    job = app.enqueue("greet", ["Ada"], run_after="1h")
+    refused = visitor().send_form(path.format(id=job.id), deed="cancel", job=str(job.id), reason="x" * 2_001)
+
+    assert (refused.status_code, "at most 2,000 characters, got 2,001" in refused.text) == (422, True)
+    assert job.state is JobState.SCHEDULED
 
 
 @pytest.mark.parametrize(

@@ -403,6 +403,15 @@ def test_the_busy_hours_of_the_week_are_shown(visitor: Visitor, app: Mainspring)
     assert "Mon 09:00: up to 12 in a minute" in page
     assert "Tue 03:00: up to 1 in a minute" in page
     assert "Tue 04:00: up to 0 in a minute" in page
+    assert "about as busy" not in page
+
+
+def test_hours_of_one_shade_are_said_to_be_alike(visitor: Visitor, app: Mainspring) -> None:
+    app.schedules.add("steady", "greet", cron("* * * * *"), args=["Ada"])
+
+    page = visitor().get("/schedules/heat").text
+
+    assert "Every hour is about as busy as any other: up to 1 in a minute." in page
 
 
 def test_the_overview_shows_what_fires_next(visitor: Visitor, app: Mainspring) -> None:

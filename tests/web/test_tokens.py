@@ -37,7 +37,11 @@ def test_a_token_is_made_and_shown_once(visitor: Visitor, app: Mainspring) -> No
 def test_the_first_one_says_what_it_means(visitor: Visitor) -> None:
     browser = visitor()
 
-    assert "No token lets anybody in" in browser.get("/tokens").text
+    before = browser.get("/tokens").text
+    assert "No token lets anybody in" in before
+    assert 'value="*"' in before
+    assert "<option selected>admin</option>" in before
+    assert before.index("nobody is let in without a token") < before.index(">Make</button>")
     made = browser.send_form("/tokens", name="me", team="*", role="admin", expires="")
     assert "nobody is let in without a token" in made.text
     until(lambda: browser.get("/tokens").status_code == 303)
@@ -51,6 +55,8 @@ def test_tokens_are_listed_and_revoked_which_asks_first(visitor: Visitor, app: M
     assert "&lt;b&gt;shop" in page
     assert "acme: viewer" in page
     assert "yours" in page
+    assert "<option selected>" not in page
+    assert "nobody is let in without a token" not in page
     asked = browser.get(f"/tokens/{token.id}/revoke").text
     assert "can&#39;t be taken back" in asked or "can't be taken back" in asked
     assert app.tokens.verify(text) is not None

@@ -33,6 +33,7 @@ from mainspring.api.routes import (
     notifications,
     queues,
     retention,
+    samples,
     schedules,
     secrets,
     teams,
@@ -49,7 +50,7 @@ from mainspring.app import Mainspring
 ROUTES: tuple[Routes, ...] = tuple(
     module.routes
     for module in (
-        *(jobs, history, events, schedules, workflows, teams, queues, workers),
+        *(jobs, history, events, schedules, workflows, teams, queues, workers, samples),
         *(dead, limits, tokens, audit, health, logs, notifications, alerts, secrets, retention, metrics),
     )
 )

@@ -97,7 +97,8 @@ class Gate:
         self._settings = settings
         self._recorder = recorder
         self._clock = SystemClock()
-        self._known: OrderedDict[str, tuple[float, Token | None]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, Token]] = OrderedDict()
+        self._asked: dict[str, asyncio.Task[Token | None]] = {}
         self._guarded: tuple[float, bool] | None = None
         self._views: dict[str, Mainspring] = {}
 
@@ -110,6 +111,10 @@ class Gate:
         if text is None:
             check_origin(request.headers)
         return caller
+
+    async def check_shown(self, text: str | None) -> None:
+        """Refuse whoever shows a token *text*, or none, that lets in nobody, before it is known what he asks for."""
+        await self._token(text)
 
     async def admit_shown(self, text: str | None, policy: Policy, named: set[str]) -> Caller:
         """Return who shows the token *text*, or none, for the team that is *named*, or for his own."""
@@ -192,11 +197,20 @@ class Gate:
         return self._guarded[1]
 
     async def _verified(self, text: str) -> Token | None:
+        known = self._known.get(text)
+        if known is not None and self._clock.steady() - known[0] < MEMORY:
+            return known[1]
+        asked = self._asked.get(text)
+        if asked is None:
+            # One asks for all: of fifty that come while it is asked, each would else take a thread for the same answer.
+            asked = self._asked[text] = asyncio.create_task(self._verify(text))
+            asked.add_done_callback(lambda _: self._asked.pop(text))
+        return await asyncio.shield(asked)  # whose connection is cut must not take the answer from the others
+
+    async def _verify(self, text: str) -> Token | None:
         now = self._clock.steady()
-        since, token = self._known.get(text, (-1.0, None))
-        if token is None or now - since >= MEMORY:
-            token = await asyncio.to_thread(self._app.tokens.verify, text)
-            self._remember(text, now, token)
+        token = await asyncio.to_thread(self._app.tokens.verify, text)
+        self._remember(text, now, token)
         return token
 
     def _remember(self, text: str, now: float, token: Token | None) -> None:

@@ -10,6 +10,7 @@ from mainspring.api.callers import Caller
 from mainspring.app import Mainspring
 from mainspring.batches import Batches
 from mainspring.errors import JobNotFound, StoreError
+from mainspring.model.audit import Entry
 from mainspring.model.job import Job, NewJob
 
 Stored = dict[UUID, UUID | Exception]
@@ -30,6 +31,13 @@ class Created(NamedTuple):
     new: bool
 
 
+class _Recorded(NamedTuple):
+    """A job to be stored, and what the audit log is to say of that."""
+
+    new: NewJob
+    entry: Entry
+
+
 class Creates:
     """Stores jobs for all requests of a server. One that can't be stored fails alone."""
 
@@ -41,12 +49,9 @@ class Creates:
     def _create(self, batch: Sequence[Wanted]) -> list[Created | Exception]:
         prepared = [_prepared(wanted) for wanted in batch]
         sound = [(wanted.caller, new) for wanted, new in zip(batch, prepared, strict=True) if isinstance(new, NewJob)]
-        if not sound:
-            return [one for one in prepared if isinstance(one, Exception)]
-        self._app.audit.record([caller.entry(new.id, **_told(new)) for caller, new in sound])
         stored: Stored = {}
         for app in {id(caller.app): caller.app for caller, _ in sound}.values():
-            stored |= _store(app, [new for caller, new in sound if caller.app is app])
+            stored |= _store(app, [_Recorded(new, _entry(caller, new)) for caller, new in sound if caller.app is app])
         jobs = self._app.client.find([one for one in stored.values() if isinstance(one, UUID)])
         return [
             new if isinstance(new, Exception) else _created(wanted.caller.app, new, stored[new.id], jobs)
@@ -54,36 +59,40 @@ class Creates:
         ]
 
 
-def _store(app: Mainspring, jobs: Sequence[NewJob]) -> Stored:
+def _store(app: Mainspring, jobs: Sequence[_Recorded]) -> Stored:
     """Store *jobs* of one team; return which job stands for each, or why there is none.
 
     If there is no room for all, each is stored before it is asked whether there is room for the next.
     """
     try:
-        app.admit_prepared(jobs)
+        app.admit_prepared([one.new for one in jobs])
     except Exception as error:  # noqa: BLE001 - told to whoever asked
         return _each_alone(_store, app, jobs, error)
     return _enqueue(app, jobs)
 
 
-def _enqueue(app: Mainspring, jobs: Sequence[NewJob]) -> Stored:
+def _enqueue(app: Mainspring, jobs: Sequence[_Recorded]) -> Stored:
     """Store *jobs* for which there is room. One that can't be stored has nothing counted again for the others."""
     try:
-        return {new.id: handle.id for new, handle in zip(jobs, app.enqueue_prepared(jobs), strict=True)}
+        handles = app.enqueue_prepared([one.new for one in jobs], [one.entry for one in jobs])
+        return {one.new.id: handle.id for one, handle in zip(jobs, handles, strict=True)}
     except Exception as error:  # noqa: BLE001 - told to whoever asked
         return _each_alone(_enqueue, app, jobs, error)
 
 
 def _each_alone(
-    deed: Callable[[Mainspring, Sequence[NewJob]], Stored], app: Mainspring, jobs: Sequence[NewJob], error: Exception
+    deed: Callable[[Mainspring, Sequence[_Recorded]], Stored],
+    app: Mainspring,
+    jobs: Sequence[_Recorded],
+    error: Exception,
 ) -> Stored:
     """Return what comes of *deed* for one job after the other, as it failed for all: they don't depend on each other.
 
     What fails for one alone, or because the database does not answer, has failed.
     """
     if len(jobs) == 1 or isinstance(error, StoreError):
-        return dict.fromkeys((new.id for new in jobs), error)
-    return {job_id: found for new in jobs for job_id, found in deed(app, [new]).items()}
+        return dict.fromkeys((one.new.id for one in jobs), error)
+    return {job_id: found for one in jobs for job_id, found in deed(app, [one]).items()}
 
 
 def _prepared(wanted: Wanted) -> NewJob | Exception:
@@ -93,8 +102,8 @@ def _prepared(wanted: Wanted) -> NewJob | Exception:
         return error
 
 
-def _told(new: NewJob) -> dict[str, object]:
-    return {"task": new.task, "queue": new.queue, "key": new.key}
+def _entry(caller: Caller, new: NewJob) -> Entry:
+    return caller.entry(new.id, task=new.task, queue=new.queue, key=new.key)
 
 
 def _created(app: Mainspring, new: NewJob, stored: UUID | Exception, jobs: dict[UUID, Job]) -> Created | Exception:

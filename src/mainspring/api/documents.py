@@ -209,11 +209,13 @@ class JobDocument(Document):
         json_schema_extra={
             "example": {
                 "id": _EXAMPLE_ID,
+                "kind": "job",
                 "team": "default",
                 "task": "send_welcome",
                 "queue": "mail",
                 "priority": 5,
                 "state": "ready",
+                "standing": "ready",
                 "key": None,
                 "args": [42],
                 "kwargs": {"language": "de"},
@@ -225,11 +227,13 @@ class JobDocument(Document):
     )
 
     id: UUID
+    kind: Literal["job", "workflow"]
     team: str
     task: str
     queue: str
     priority: int
     state: JobState
+    standing: str = Field(description="Its state; of a workflow that waits for its jobs `under way`.")
     key: str | None
     args: list[Any] | None = Field(description="Null for an encrypted job that the server can't open.")
     kwargs: dict[str, Any] | None
@@ -483,6 +487,7 @@ class ScheduleDocument(Document):
     paused_at: datetime | None
     next_tick: datetime | None
     runs: int
+    awaits: bool = Field(description="Whether it goes on only when a job of its own has ended.")
     buffered_at: datetime | None
     expected_by: datetime | None
     created_at: datetime
@@ -592,6 +597,32 @@ class WorkflowPage(Document):
     next: UUID | None
 
 
+class PictureNode(Document):
+    """A job of a workflow, as it is drawn."""
+
+    id: UUID
+    task: str
+    kind: Literal["job", "workflow", "map", "undo"]
+    state: JobState
+    standing: str
+    took_seconds: float | None
+    parents: list[UUID] = Field(description="Those that it comes after, some of which may be no jobs of this workflow.")
+    counts: dict[str, int]
+    why: str | None
+
+
+class PictureDocument(Document):
+    """A workflow as it is drawn: its jobs, oldest first; of very many, the first."""
+
+    id: UUID
+    task: str
+    state: JobState
+    standing: str = Field(description="Its state; `under way` while it waits for its jobs.")
+    kind: Literal["workflow", "map"]
+    counts: dict[str, int] = Field(description="How many of its jobs are in which state.")
+    nodes: list[PictureNode]
+
+
 class PauseDocument(Document):
     """A pause: who said so, and why."""
 
@@ -601,12 +632,19 @@ class PauseDocument(Document):
     since: datetime
 
 
+class Pauses(Document):
+    """What is paused, by name."""
+
+    items: list[PauseDocument]
+
+
 class QueueDocument(Document):
     """A queue."""
 
     name: str
     paused: PauseDocument | None
     jobs: dict[str, int]
+    more: list[JobState] = Field(description="States of which there are more jobs than were counted.")
     ageing_seconds: float | None
     oldest_ready_seconds: float | None
     workers: list[str]
@@ -625,6 +663,31 @@ class QueueRequest(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"ageing": "1m"}, {"ageing": None}]})
 
     ageing: Duration | None = Field(description="How much waiting a point of priority is worth; null for strict ones.")
+
+
+class SampleDocument(Document):
+    """What is known of a span of time; null where nobody looked, or no job started.
+
+    Counted is what workers settle, and what fails because its workers died; not a workflow, which ends with its
+    members, nor what is cancelled or expires while it waits.
+    """
+
+    since: datetime
+    succeeded: int
+    failed: int = Field(description="Jobs that failed for good.")
+    retried: int = Field(description="Attempts that failed and are made again.")
+    ready: int | None = Field(description="The most jobs of each queue that were seen waiting for a worker.")
+    oldest_ready_seconds: float | None
+    wait_p50_seconds: float | None = Field(description="From when jobs were due until they started.")
+    wait_p99_seconds: float | None
+
+
+class HistoryDocument(Document):
+    """Spans of time, oldest first; the last is not over yet."""
+
+    over: str
+    span_seconds: float
+    items: list[SampleDocument]
 
 
 class ResumedDocument(Document):
@@ -699,6 +762,12 @@ class ChosenRequest(Request):
     reason: Reason | None = None
 
 
+class LettersDocument(Document):
+    """How many dead letters there are."""
+
+    count: Count
+
+
 class CountDocument(Document):
     """How many dead letters were meant, and on how many it was done."""
 
@@ -736,6 +805,12 @@ class BreakerDocument(Document):
     attempts: int
     by: str | None
     reason: str | None
+
+
+class ResetDocument(BreakerDocument):
+    """A breaker that was reset, and whether it was open or half-open."""
+
+    reset: bool
 
 
 class Breakers(Document):
@@ -845,6 +920,7 @@ class RecordDocument(Document):
     """An entry of the audit log: what was asked for, by whom."""
 
     number: int
+    id: UUID
     at: datetime
     actor: str
     team: str | None

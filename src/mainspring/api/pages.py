@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Path, Query
+from pydantic import PlainValidator, WithJsonSchema
 
+from mainspring.api import values
 from mainspring.api.documents import NO_NUL, Name
 
 T = TypeVar("T")
@@ -17,6 +20,21 @@ TaskName = Annotated[Name | None, Query(alias="task", description="Only those of
 KeyText = Annotated[
     str | None,
     Query(alias="key", min_length=1, max_length=512, pattern=NO_NUL, description="Only those with this key."),
+]
+ErrorText = Annotated[
+    str | None,
+    Query(
+        alias="error",
+        min_length=1,
+        max_length=1_000,
+        pattern=NO_NUL,
+        description="Only those whose last failure says this, in its type or message, in ASCII letters of either case.",
+    ),
+]
+Moment = Annotated[
+    datetime | timedelta | None,
+    PlainValidator(values.since),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": values.LONGEST_LENGTH}),
 ]
 NameInPath = Annotated[Name, Path()]
 

@@ -8,16 +8,24 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 import mainspring
 from mainspring.app import Mainspring
+from mainspring.cli.afar import is_server, server_at
 from mainspring.cli.database import existing
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.text import shortened
+
+if TYPE_CHECKING:
+    from mainspring.remote import Client
+
+App: TypeAlias = "Mainspring | Client"
+"""What commands work with: the app on a database, or the app of a server. They use the names that both have."""
 
 _EXPECTED = "expected an app like module:name, package.module or path/to/file.py:name"
 _OURS = str(Path(mainspring.__file__).parent)
@@ -63,9 +71,25 @@ def _app_or_sender(name: str | None, url: str | None) -> Mainspring:
 
 
 @contextmanager
-def app_at(url: str | None, name: str | None = None, team: str | None = None) -> Iterator[Mainspring]:
-    """Lend the app that the user named, or one without tasks, on a database that must be there; or that of a *team*."""
-    with closing(app_or_sender(name, url, team)) as app, existing(app.client.url):
+def app_at(url: str | None, name: str | None = None, team: str | None = None, *, new: bool = False) -> Iterator[App]:
+    """Lend the app that the user named, or one without tasks, on a database that must be there, unless it may be *new*.
+
+    Or that of the server at *url*, which has an app of its own. Either is bound to a *team* if one is named.
+    """
+    named = None if url is not None and is_server(url) else name
+    with closing(app_or_sender(named, url, team)) as app:
+        if is_server(app.client.url):
+            with server_at(app.client.url, app.client.scope) as client:
+                yield client
+        else:
+            with nullcontext() if new else existing(app.client.url):
+                yield app
+
+
+@contextmanager
+def database_at(url: str, team: str | None = None) -> Iterator[Mainspring]:
+    """Lend an app on the database at *url*, or that of a *team*, for what no server does in its place."""
+    with closing(app_or_sender(None, url, team)) as app, existing(url):
         yield app
 
 

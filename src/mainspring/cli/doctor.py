@@ -10,13 +10,13 @@ from rich.table import Table
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.diagnosis import SAMPLES, Diagnosis, diagnose
-from mainspring.cli.options import AsJson, Url
+from mainspring.cli.options import AsJson, DatabaseUrl
 from mainspring.cli.output import cell, mark, say, say_json, show
 
 _KINDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
-def doctor(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def doctor(url: DatabaseUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Check the database: its schema, what a commit survives, how long it takes, and its clock.
 
     It makes and migrates nothing.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from contextlib import closing
 from typing import Annotated, cast
 
 import typer
 
-from mainspring.cli.apps import app_or_sender
+from mainspring.cli.apps import app_at
 from mainspring.cli.options import AppName, AppUrl, AsJson, Team
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import arguments, instant, length, priority
@@ -104,7 +103,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
         "idempotency_ttl": None if idempotency_ttl is None else length(idempotency_ttl, "--idempotency-ttl"),
     }
     wishes = cast("Wishes", {name: value for name, value in given.items() if value is not None})
-    with closing(app_or_sender(app, url, team)) as sender:
+    with app_at(url, app, team, new=True) as sender:
         job = sender.enqueue(task, by_position, by_name, **wishes).refresh()
     if as_json:
         say_json({"id": str(job.id), "state": job.state, "task": job.task, "queue": job.queue})

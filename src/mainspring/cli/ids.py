@@ -7,13 +7,18 @@ ones are chance, and tell apart what was made in the same instant.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
-from mainspring.client import Client
+from mainspring.cli.apps import App
 from mainspring.errors import InvalidValue, JobNotFound
-from mainspring.model.job import Job
+from mainspring.job_handle import JobHandle
 from mainspring.model.text import shortened
-from mainspring.store.protocol import JobFilter
+
+if TYPE_CHECKING:
+    from mainspring.remote import RemoteJob
+
+Handle: TypeAlias = "JobHandle[Any] | RemoteJob"
 
 _BEGINNING, _END = 12, 6
 _DIGITS = 32
@@ -38,19 +43,17 @@ def whole(text: str) -> UUID | None:
         return None
 
 
-def find(client: Client, text: str) -> Job:
+def find(app: App, text: str) -> Handle:
     """Return the job with the id *text*: the whole id, its beginning, or beginning and end with `..` between them."""
     parts = _ID.fullmatch(text.strip().lower().replace("-", ""))
     if parts is None or len(parts[0]) > _DIGITS:
         raise InvalidValue(f"expected the id of a job, whole or as a listing shows it, got: {shortened(text)}")
     beginning, end = parts[1], parts[2] or ""
     if len(beginning) == _DIGITS:
-        job = client.find([UUID(beginning)]).get(UUID(beginning))
-        found = [job] if job else []
-    elif len(beginning) < _FEWEST:
+        return app.job(UUID(beginning))
+    if len(beginning) < _FEWEST:
         raise InvalidValue(f"expected at least the first {_FEWEST} digits of a job's id, got: {shortened(text)}")
-    else:
-        found = _search(client, beginning, end)
+    found = _search(app, beginning, end)
     if not found:
         raise JobNotFound(text)
     if len(found) > 1:
@@ -58,12 +61,12 @@ def find(client: Client, text: str) -> Job:
     return found[0]
 
 
-def _search(client: Client, beginning: str, end: str) -> list[Job]:
+def _search(app: App, beginning: str, end: str) -> list[Handle]:
     """Return up to two jobs whose ids begin and end like that."""
-    found: list[Job] = []
+    found: list[Handle] = []
     before = UUID(beginning.ljust(_DIGITS, "f"))
     for _ in range(_MOST // _PAGE):
-        page = client.page(JobFilter(), before, _PAGE if end else 2)
+        page = app.jobs(before=before, limit=_PAGE if end else 2)
         fitting = [job for job in page if job.id.hex.startswith(beginning)]
         found += [job for job in fitting if job.id.hex.endswith(end)]
         if len(found) > 1 or not fitting or len(fitting) < len(page) or len(page) < _PAGE:

@@ -16,6 +16,7 @@ import typer
 import mainspring
 from mainspring.cli.alerts.commands import alerts
 from mainspring.cli.audit.commands import audit
+from mainspring.cli.bench import bench
 from mainspring.cli.breakers.commands import breakers
 from mainspring.cli.dead.commands import dead
 from mainspring.cli.doctor import doctor
@@ -33,9 +34,11 @@ from mainspring.cli.scheduler import scheduler
 from mainspring.cli.schedules.commands import schedules
 from mainspring.cli.secrets.commands import secrets
 from mainspring.cli.server import server
+from mainspring.cli.settings import settings
 from mainspring.cli.tasks.commands import tasks
 from mainspring.cli.teams.commands import teams
 from mainspring.cli.tokens.commands import tokens
+from mainspring.cli.top.command import top
 from mainspring.cli.why import why
 from mainspring.cli.worker import up, worker
 from mainspring.cli.workers import workers
@@ -49,6 +52,7 @@ _ORDER = (
     "worker",
     "scheduler",
     "server",
+    "top",
     "enqueue",
     "jobs",
     "why",
@@ -70,6 +74,8 @@ _ORDER = (
     "prune",
     "migrate",
     "doctor",
+    "settings",
+    "bench",
 )
 
 
@@ -108,6 +114,7 @@ app.command(rich_help_panel="Run")(up)
 app.command(rich_help_panel="Run")(worker)
 app.command(rich_help_panel="Run")(scheduler)
 app.command(rich_help_panel="Run")(server)
+app.command(rich_help_panel="Jobs")(top)
 app.command(rich_help_panel="Jobs")(enqueue)
 app.add_typer(jobs, name="jobs", rich_help_panel="Jobs")
 app.command(rich_help_panel="Jobs")(why)
@@ -129,6 +136,8 @@ app.add_typer(retention, name="retention", rich_help_panel="Database")
 app.command(rich_help_panel="Database")(prune)
 app.command(rich_help_panel="Database")(migrate)
 app.command(rich_help_panel="Database")(doctor)
+app.command(rich_help_panel="Machine")(settings)
+app.command(rich_help_panel="Machine")(bench)
 
 
 @app.callback(invoke_without_command=True)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from contextlib import closing
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.options import AsJson, Url
-from mainspring.cli.output import say, say_json
+from mainspring.cli.options import AsJson, DatabaseUrl
+from mainspring.cli.output import counting, say, say_json
 from mainspring.store import open_store
 
 
-def migrate(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def migrate(url: DatabaseUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Bring the database's tables up to date. Running it again does no harm."""
     with closing(open_store(url, prepared=False)) as store:
-        applied = store.migrate()
+        with counting("Migrate", quiet=as_json):
+            applied = store.migrate()
         version = store.version()
     if as_json:
         steps = [{"number": migration.number, "name": migration.name} for migration in applied]

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from mainspring.app import Mainspring
+from mainspring.cli.apps import App
+from mainspring.documents.told import ToldJob
 from mainspring.model.audit import Entry
-from mainspring.model.job import Job
 from mainspring.model.schedule import Schedule
 from mainspring.model.team import DEFAULT_TEAM
 from mainspring.model.text import storable
 from mainspring.service import person
 
-Record = Callable[[Sequence[Entry]], None]
 
-
-def note(record: Record, action: str, targets: Iterable[str | None], **details: object) -> None:
+def note(app: App, action: str, targets: Iterable[str | None], **details: object) -> None:
     """Put on record that the user of this process asks for *action*, an entry for each of the *targets*.
 
-    These may be a mapping to the names of the teams whose they are. What is None of the *details* is left out.
+    These may be a mapping to the names of the teams whose they are. What is None of the *details* is left out. A server
+    keeps its own record, of who shows which token.
     """
+    if not isinstance(app, Mainspring):
+        return
     who, given = person(), {name: _told(value) for name, value in details.items() if value is not None}
     teams = targets if isinstance(targets, Mapping) else {}
-    record([Entry(who, action, target, teams.get(target), given) for target in targets])
+    app.audit.record([Entry(who, action, target, teams.get(target), given) for target in targets])
 
 
-def teams_of(found: Iterable[Job | Schedule]) -> dict[str, str]:
+def teams_of(found: Iterable[ToldJob | Schedule]) -> dict[str, str]:
     """Return the ids of jobs or schedules, each with the name of its team."""
-    return {str(one.id): (one.team if isinstance(one, Job) else one.definition.team) or DEFAULT_TEAM for one in found}
+    return {str(one.id): _team_of(one) for one in found}
+
+
+def _team_of(one: ToldJob | Schedule) -> str:
+    return one.team if isinstance(one, ToldJob) else one.definition.team or DEFAULT_TEAM
 
 
 def _told(value: object) -> object:

@@ -13,6 +13,16 @@ from mainspring.scheduler.prune import RETENTION
 Url = Annotated[
     str,
     typer.Option(
+        "--url",
+        envvar="MAINSPRING_URL",
+        metavar="URL",
+        help="The address of the database, or of a server.",
+        show_envvar=True,
+    ),
+]
+DatabaseUrl = Annotated[
+    str,
+    typer.Option(
         "--url", envvar="MAINSPRING_URL", metavar="URL", help="The address of the database.", show_envvar=True
     ),
 ]
@@ -103,6 +113,21 @@ State = Annotated[
 Queue = Annotated[str | None, typer.Option("--queue", metavar="QUEUE", help="Only jobs of this queue.")]
 TaskName = Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only jobs of this task.")]
 Key = Annotated[str | None, typer.Option("--key", metavar="KEY", help="Only jobs with this key.")]
+_AGO = "an instant, or how long ago it was, such as 90m"
+Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help=f"Only jobs made then or later: {_AGO}.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only jobs made before.")]
+FinishedSince = Annotated[
+    str | None, typer.Option("--finished-since", metavar="TIME", help="Only jobs that ended then or later.")
+]
+FinishedUntil = Annotated[
+    str | None, typer.Option("--finished-until", metavar="TIME", help="Only jobs that ended before.")
+]
+Error = Annotated[
+    str | None,
+    typer.Option(
+        "--error", metavar="TEXT", help="Only jobs whose last failure says this, in ASCII letters of either case."
+    ),
+]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, whole or as a listing shows it.")]
 
 # Pages of jobs.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console, RenderableType
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -77,11 +77,16 @@ def width() -> int:
 
 
 @contextmanager
-def counting(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how far a long work is; the block calls what it gets with each number of things done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+def counting(label: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how far a long work is; the block calls what it gets with each number of things done.
+
+    Without a *total*, because it is done in one go, it shows that it goes on, and for how long. It is *quiet* for
+    programs: whoever reads JSON may draw on the terminal by himself.
+    """
+    counted = (MofNCompleteColumn(), TimeRemainingColumn()) if total is not None else (TimeElapsedColumn(),)
     console = _console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = (TextColumn("{task.description}"), BarColumn(), *counted)
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.advance(task, done)
 
@@ -106,6 +111,13 @@ def complain(sentence: str) -> None:
 def warn(sentence: str) -> None:
     """Print what is odd about something that went well, likewise."""
     _remark("warning:", "yellow", sentence)
+
+
+def aside(sentence: str) -> None:
+    """Tell whoever sits at a terminal what goes on; it is no part of the output, and nobody else hears of it."""
+    console = _console(stderr=True)
+    if console.is_terminal:
+        console.print(Text(printable(sentence), "dim"), soft_wrap=True)
 
 
 def ascii_only() -> bool:

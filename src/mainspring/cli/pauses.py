@@ -8,17 +8,27 @@ from typing import Annotated
 
 import typer
 
+from mainspring.app import Mainspring
+from mainspring.cli.apps import App
 from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.times import since
 from mainspring.clock import SystemClock
 from mainspring.documents.queues import pause_document
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.queue import Pausable, Pause
+from mainspring.model.text import shortened
 
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for whoever wonders.")]
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who says so, if not the user of this machine.")]
 
 _MISSING = 1
+
+
+def who(app: App, by: str | None) -> dict[str, str]:
+    """Return what says that it is *by* somebody, if it is said; a server goes by the token."""
+    if by is not None and not isinstance(app, Mainspring):
+        raise InvalidValue(f"expected no --by, because the server knows by the token who it is, got: {shortened(by)}")
+    return {} if by is None else {"by": by}
 
 
 def tell_paused(paused: Sequence[Pause], as_json: bool) -> None:

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.apps import app_at
+from mainspring.cli.apps import database_at
 from mainspring.cli.note import note
-from mainspring.cli.options import DEFAULT_RETENTION, AsJson, Retention, Url
+from mainspring.cli.options import DEFAULT_RETENTION, AsJson, DatabaseUrl, Retention
 from mainspring.cli.output import cell, counting, listing, say, say_json, show
 from mainspring.cli.times import ago, local
 from mainspring.cli.values import length
@@ -25,20 +25,23 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, by r
 
 
 def prune(
-    dry_run: DryRun = False, kept_for: Retention = DEFAULT_RETENTION, url: Url = DEFAULT_URL, as_json: AsJson = False
+    dry_run: DryRun = False,
+    kept_for: Retention = DEFAULT_RETENTION,
+    url: DatabaseUrl = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Remove finished jobs that are kept no longer, as every worker does about once an hour.
 
     What no rule covers is kept for as long as --retention says, which should be what workers are told.
     """
     default = length(kept_for, "--retention")
-    with app_at(url) as app:
+    with database_at(url) as app:
         found = app.retention.prunable(default)
         total = sum(one.jobs for one in found)
         gone = None
         if not dry_run:
-            note(app.audit.record, "retention.prune", [None], jobs=total)
-            with counting("pruning", total) as bar:
+            note(app, "retention.prune", [None], jobs=total)
+            with counting("Prune jobs", total, quiet=as_json) as bar:
                 gone = app.retention.prune(default, tell=bar)
     if as_json:
         say_json({"dry_run": dry_run, "pruned": gone, "rules": [_document(one) for one in found]})

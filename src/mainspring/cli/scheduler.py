@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from mainspring.app import DEFAULT_URL
 from mainspring.cli.log import log_to_stderr
-from mainspring.cli.options import DEFAULT_RETENTION, LogFormat, LogLevel, Retention, Url
+from mainspring.cli.options import DEFAULT_RETENTION, DatabaseUrl, LogFormat, LogLevel, Retention
 from mainspring.cli.output import without_passwords
 from mainspring.cli.values import length, level, log_format
 from mainspring.errors import StoreError
@@ -28,7 +28,7 @@ log = logging.getLogger("mainspring.scheduler")
 
 
 def scheduler(
-    url: Url = DEFAULT_URL,
+    url: DatabaseUrl = DEFAULT_URL,
     retention: Retention = DEFAULT_RETENTION,
     log_level: LogLevel = "info",
     form: LogFormat = "text",

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.duration import duration
 from mainspring.model.job import JobState, check_name, priority_of
@@ -26,6 +27,7 @@ LEVELS = {
 
 _LAST_PORT = 65_535
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
+_LENGTH = re.compile(r"[\d.]+[a-z]?[\da-z.]*")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
@@ -50,6 +52,13 @@ def instant(text: str, option: str) -> datetime:
     if moment.tzinfo is None:
         raise InvalidValue(f"expected {option} to have a time zone, {example}, got: {shortened(text)}")
     return moment
+
+
+def past(text: str, option: str) -> datetime:
+    """Return the instant that *text* says, or that was as long ago as it says."""
+    if _LENGTH.fullmatch(text):
+        return SystemClock().now() - length(text, option)
+    return instant(text, option)
 
 
 def level(text: str) -> int:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import client_at
+from mainspring.cli.apps import app_at
 from mainspring.cli.ids import find
-from mainspring.cli.jobs.look import state_of, told
+from mainspring.cli.jobs.look import reason_told, state_of
+from mainspring.cli.jobs.told import told
 from mainspring.cli.options import AsJson, JobId, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
 from mainspring.documents.jobs import reason_document
-from mainspring.explain import Reason, explain
-from mainspring.model.job import Job, JobState, Wish
+from mainspring.documents.told import ToldJob
+from mainspring.explain import Reason
+from mainspring.model.job import JobState, Wish
 
 
 def why(job_id: JobId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Say why a job is not running, for about how long, and what would let it."""
-    with client_at(url, team) as client:
-        store = client.store
-        job = find(client, job_id)
-        reasons = explain(store, job, store.now(), None if team is None else client.sees)
+    with app_at(url, team=team) as app:
+        found = find(app, job_id)
+        reasons, job = found.explain(), told(found)
     if as_json:
         say_json({"id": str(job.id), "state": job.state, "reasons": [reason_document(reason) for reason in reasons]})
     elif reasons:
@@ -32,11 +33,11 @@ def _show(reasons: list[Reason]) -> None:
     table.columns[0].no_wrap = True
     table.columns[1].overflow = "fold"
     for reason in reasons:
-        table.add_row(cell(reason.code), told(reason))
+        table.add_row(cell(reason.code), reason_told(reason))
     show(table)
 
 
-def _nothing(job: Job) -> str:
+def _nothing(job: ToldJob) -> str:
     if job.state.final:
         return f"It has finished: {state_of(job)}."
     because = f" ({job.reason})" if job.reason else ""

@@ -12,6 +12,7 @@ import typer
 
 from mainspring.app import Mainspring
 from mainspring.cli.apps import app_or_sender, find_place
+from mainspring.cli.demo import DEMO, open_demo, welcome
 from mainspring.cli.leave import leave
 from mainspring.cli.line import WorkerEnd
 from mainspring.cli.log import log_to_stderr
@@ -27,13 +28,14 @@ from mainspring.cli.options import (
     Port,
     Retention,
 )
-from mainspring.cli.output import without_passwords
+from mainspring.cli.output import say, without_passwords
 from mainspring.cli.reload import run_reloading
 from mainspring.cli.supervisor import Supervisor, keep_alive
 from mainspring.cli.values import length, level, log_format, ports, weights
 from mainspring.errors import InvalidValue
 from mainspring.model.text import counted
 from mainspring.node import DEFAULT_GRACE, Node, NodeSettings, run_until_signalled
+from mainspring.store.open import check_url
 from mainspring.worker.capture import DEFAULT_CAPTURE
 from mainspring.worker.worker import COROUTINES
 
@@ -132,6 +134,13 @@ MetricsHost = Annotated[
     ),
 ]
 Reload = Annotated[bool, typer.Option("--reload", help="Start again when the code changes, for development.")]
+Demo = Annotated[
+    bool,
+    typer.Option(
+        "--demo",
+        help="Run a little shop to look at, in the file mainspring-demo.db unless --url names another database.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,11 +161,12 @@ class _Wanted:
     metrics_ports: range
     metrics_host: str
     address: tuple[str, int] | None = None  # where the API is served beside the worker
+    demo: bool = False  # whether its app is ours, for people to look at
 
     def again(self) -> list[str]:
         """Return the arguments that start one process of the same kind."""
         options = [
-            *([] if self.app is None else [f"--app={self.app}"]),
+            *(["--demo"] if self.demo else [] if self.app is None else [f"--app={self.app}"]),
             f"--concurrency={self.concurrency}",
             f"--lease={self.lease}",
             f"--grace={self.grace}",
@@ -260,13 +270,16 @@ def up(  # noqa: PLR0913 - one parameter for each option
     log_level: LogLevel = "info",
     form: LogFormat = "text",
     capture_logs: CaptureLogs = DEFAULT_CAPTURE,
+    demo: Demo = False,
 ) -> None:
     """Run an app with all it needs, in one process: a worker, the sweeps, and the HTTP API.
 
-    Without one it runs requests, and the commands that --allow-command names.
+    Without one it runs requests, and the commands that --allow-command names; with --demo, work to look at.
     """
+    if app and demo:
+        raise InvalidValue("expected either an app or --demo, got both; leave out --demo, or --app and MAINSPRING_APP")
     wanted = _Wanted(
-        app=app or None,
+        app=DEMO if demo else app or None,
         queues=queues or [],
         concurrency=concurrency,
         lease=lease,
@@ -280,6 +293,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
         metrics_ports=range(0),
         metrics_host="127.0.0.1",
         address=(host, port),
+        demo=demo,
     )
     _run(wanted, 1, reload)
 
@@ -302,9 +316,13 @@ def _work(wanted: _Wanted, settings: NodeSettings, log_at: int) -> NoReturn:
     if line is not None:
         line.attend(wanted.folders(), length(wanted.grace, "--grace"))
     app = app_or_sender(wanted.app, wanted.url)
+    check_url(app.client.url)  # before anything is served
     log_to_stderr(log_at, wanted.log_format, one_of_many=line is not None)
     server = None if wanted.address is None else _server(app, *wanted.address)
-    node = _ToldNode(app, settings, line, server)
+    if wanted.demo:
+        open_demo(app)
+    greeting = welcome(app, None if server is None else server.url) if wanted.demo else None
+    node = _ToldNode(app, settings, line, server, greeting)
     _serve_metrics(wanted, app)
     log.info("%s", _about(wanted, app, node))
     if wanted.app is None:
@@ -336,14 +354,20 @@ def _serve_metrics(wanted: _Wanted, app: Mainspring) -> None:
 
 
 class _ToldNode(Node):
-    """A node that tells its supervisor once it works, and has a server beside it, where there are such."""
+    """A node that tells its supervisor once it works, or a person, and has a server beside it, where there are such."""
 
     def __init__(
-        self, app: Mainspring, settings: NodeSettings, line: WorkerEnd | None, server: Server | None = None
+        self,
+        app: Mainspring,
+        settings: NodeSettings,
+        line: WorkerEnd | None,
+        server: Server | None,
+        greeting: str | None,
     ) -> None:
         super().__init__(app.client, app.tasks, settings, app.schedules.sync)
         self._line = line
         self._server = server
+        self._greeting = greeting
         if line is not None:
             line.at_once = self.stop_now
 
@@ -353,6 +377,8 @@ class _ToldNode(Node):
             self._server.start()
         if self._line is not None:
             self._line.working()
+        if self._greeting is not None:
+            say(self._greeting, "bold")
 
     def stop(self) -> bool:
         if self._server is not None:

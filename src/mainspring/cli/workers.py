@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.text import Text
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import existing
+from mainspring.cli.apps import app_at
 from mainspring.cli.ids import short
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import cell, listing, say, say_json, show
@@ -19,8 +19,8 @@ from mainspring.model.session import Session
 
 def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the workers, and whether each is alive."""
-    with existing(url) as store:
-        sessions = store.sessions()
+    with app_at(url) as app:
+        sessions = app.workers()
     if as_json:
         say_json({"workers": [worker_document(session) for session in sessions]})
     elif sessions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.documents.values import Told, read
 from mainspring.model.dead import Group, Replayed
 
 
@@ -16,6 +17,10 @@ def group_document(group: Group) -> dict[str, object]:
         "last_seen": group.last_seen.isoformat(),
         "sample": str(group.sample),
     }
+
+
+def group_of(told: Told) -> Group:
+    return read(told, Group)
 
 
 def replay_document(report: Replayed) -> dict[str, object]:

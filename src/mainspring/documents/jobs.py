@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import UUID
 
-from mainspring.documents.values import instant, plain, seconds
+from msgspec.structs import replace
+
+from mainspring.documents.values import Told, instant, plain, read, seconds, seconds_of, stored
 from mainspring.errors import InvalidKey, KeyMissing, SealBroken
 from mainspring.explain import Reason
 from mainspring.keys import Keyring, open_payload, open_result, open_step
@@ -12,9 +15,11 @@ from mainspring.model.attempt import Attempt
 from mainspring.model.job import Job
 from mainspring.model.journal import FoundLine, LogEntry
 from mainspring.model.payload import decode_call
+from mainspring.model.picture import Kind
 from mainspring.model.sealed import is_closed
 from mainspring.model.step import Step
 from mainspring.model.team import DEFAULT_TEAM
+from mainspring.model.workflow import standing
 
 
 def job_document(job: Job, keys: Keyring) -> dict[str, object]:
@@ -23,11 +28,13 @@ def job_document(job: Job, keys: Keyring) -> dict[str, object]:
     call = None if payload is None else decode_call(payload)
     return {
         "id": str(job.id),
+        "kind": Kind.JOB if job.plan is None else Kind.WORKFLOW,
         "team": job.team or DEFAULT_TEAM,
         "task": job.task,
         "queue": job.queue,
         "priority": job.priority,
         "state": job.state,
+        "standing": standing(job),
         "key": job.key,
         "args": None if call is None else call.args,
         "kwargs": None if call is None else call.kwargs,
@@ -77,14 +84,28 @@ def attempt_document(attempt: Attempt) -> dict[str, object]:
     }
 
 
-def step_document(job: Job, step: Step, keys: Keyring) -> dict[str, object]:
+def attempt_of(told: Told, job_id: UUID) -> Attempt:
+    texts = {name: stored(told[name]) for name in ("error", "details")}
+    return read({**told, **texts, "job_id": job_id}, Attempt)
+
+
+def opened_step(job: Job, step: Step, keys: Keyring) -> Step:
+    """Return *step* of *job*, without a result if *keys* can't open it."""
+    return replace(step, result=opened(lambda: open_step(keys, job, step).result), passed=not step.pending)
+
+
+def step_document(step: Step) -> dict[str, object]:
     return {
         "name": step.name,
         "at": instant(step.at),
         "until": instant(step.until),
         "pending": step.pending,
-        "result": plain(opened(lambda: open_step(keys, job, step).result)),
+        "result": plain(step.result),
     }
+
+
+def step_of(told: Told) -> Step:
+    return read({**told, "result": stored(told["result"]), "passed": not told["pending"]}, Step)
 
 
 def line_document(entry: LogEntry) -> dict[str, object]:
@@ -98,10 +119,18 @@ def line_document(entry: LogEntry) -> dict[str, object]:
     }
 
 
+def line_of(told: Told) -> LogEntry:
+    return read(told, LogEntry)
+
+
 def found_document(found: FoundLine) -> dict[str, object]:
     """Return a line that was searched for among those of all jobs."""
     line = LogEntry(found.fence, found.number, found.at, found.level, found.message, found.logger)
     return {"job": str(found.job_id), "task": found.task, **line_document(line)}
+
+
+def found_of(told: Told) -> FoundLine:
+    return read({**told, "job_id": told["job"]}, FoundLine)
 
 
 def reason_document(reason: Reason) -> dict[str, object]:
@@ -111,3 +140,7 @@ def reason_document(reason: Reason) -> dict[str, object]:
         "estimate_seconds": seconds(reason.estimate),
         "lift": reason.lift,
     }
+
+
+def reason_of(told: Told) -> Reason:
+    return read({**told, "estimate": seconds_of(told["estimate_seconds"])}, Reason)

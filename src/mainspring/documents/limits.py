@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.documents.values import instant, seconds
+from mainspring.documents.values import Told, instant, read, seconds, seconds_of
 from mainspring.model.breaker import BreakerStatus
 from mainspring.model.limits import LimitStatus
 
@@ -18,6 +18,10 @@ def limit_document(limit: LimitStatus) -> dict[str, object]:
     }
 
 
+def limit_of(told: Told) -> LimitStatus:
+    return read({**told, "interval": seconds_of(told["interval_seconds"])}, LimitStatus)
+
+
 def breaker_document(breaker: BreakerStatus) -> dict[str, object]:
     return {
         "key": breaker.key,
@@ -31,3 +35,7 @@ def breaker_document(breaker: BreakerStatus) -> dict[str, object]:
         "by": breaker.by,
         "reason": breaker.reason,
     }
+
+
+def breaker_of(told: Told) -> BreakerStatus:
+    return read({**told, "phase": told["state"]}, BreakerStatus)

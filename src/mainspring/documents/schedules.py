@@ -6,12 +6,12 @@ from datetime import datetime
 
 import msgspec
 
-from mainspring.documents.values import instant, length
+from mainspring.documents.values import Told, instant, length, length_of, read
 from mainspring.lint import is_overdue
-from mainspring.model.payload import decode_call
+from mainspring.model.payload import decode_call, encode_call
 from mainspring.model.preview import Preview
-from mainspring.model.schedule import Schedule
-from mainspring.model.sealed import is_closed
+from mainspring.model.schedule import Definition, Schedule
+from mainspring.model.sealed import closed, is_closed
 from mainspring.model.tick import TickRecord
 from mainspring.model.trigger import After, Every, Trigger
 
@@ -47,11 +47,26 @@ def schedule_document(schedule: Schedule, now: datetime) -> dict[str, object]:
         "paused_at": instant(schedule.paused_at),
         "next_tick": instant(schedule.tick_at),
         "runs": schedule.runs,
+        "awaits": bool(schedule.awaits),
         "buffered_at": instant(schedule.buffered_at),
         "expected_by": instant(schedule.expected_by),
         "created_at": instant(schedule.created_at),
         "changed_at": instant(schedule.changed_at),
     }
+
+
+def schedule_of(told: Told) -> Schedule:
+    """Return the schedule that was told of, without what is not: when to look at it next, and who is told of it."""
+    payload = closed("") if told["args"] is None else encode_call(told["args"], told["kwargs"])
+    said = {name: length_of(told[name]) for name in ("grace", "jitter", "expect_success_within")}
+    definition = read({**told, **said, "payload": payload, "trigger": _trigger_of(told["trigger"])}, Definition)
+    stands = {"tick_at": told["next_tick"], "reason": told["paused_reason"], "overdue": told["state"] == "overdue"}
+    unknown = {"due_at": None, "ended_at": None}
+    return read({**told, **stands, **unknown, "definition": definition}, Schedule)
+
+
+def _trigger_of(told: Told) -> Told:
+    return {**told, "length": length_of(told["length"])} if "length" in told else told
 
 
 def _trigger(trigger: Trigger) -> dict[str, object]:
@@ -65,6 +80,10 @@ def preview_document(tick: Preview) -> dict[str, object]:
     return {"at": tick.at.isoformat(), "local": tick.local.isoformat(), "remark": tick.remark}
 
 
+def preview_of(told: Told) -> Preview:
+    return read(told, Preview)
+
+
 def tick_document(tick: TickRecord) -> dict[str, object]:
     return {
         "at": instant(tick.at),
@@ -76,6 +95,10 @@ def tick_document(tick: TickRecord) -> dict[str, object]:
         "node": tick.node,
         "decided_at": instant(tick.decided_at),
     }
+
+
+def tick_of(told: Told, schedule: str) -> TickRecord:
+    return read({**told, "job_id": told["job"], "schedule": schedule}, TickRecord)
 
 
 def schedule_state(schedule: Schedule, now: datetime) -> str:

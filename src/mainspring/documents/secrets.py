@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.documents.values import Told, read
 from mainspring.model.secret import Secret
 
 
@@ -13,4 +14,9 @@ def secret_document(secret: Secret) -> dict[str, object]:
         "created_at": secret.created_at.isoformat(),
         "changed_at": secret.changed_at.isoformat(),
         "changed_by": secret.changed_by,
+        "key_id": secret.key_id,
     }
+
+
+def secret_of(told: Told) -> Secret:
+    return read(told, Secret)

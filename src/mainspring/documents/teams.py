@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from mainspring.documents.values import Told
+from mainspring.model.rate import rate
 from mainspring.model.team import Team
 
 _UNITS = {
@@ -24,6 +26,11 @@ def team_document(team: Team) -> dict[str, object]:
         "rate": None if team.interval is None else _rate(team.interval),
         "burst": team.burst,
     }
+
+
+def team_of(told: Told) -> Team:
+    interval = None if told["rate"] is None else rate(told["rate"]).interval
+    return Team(told["name"], told["max_pending"], told["max_schedules"], interval, told["burst"])
 
 
 def _rate(interval: timedelta) -> str:

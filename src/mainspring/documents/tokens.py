@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mainspring.documents.values import instant
+from mainspring.documents.values import Told, instant, read
 from mainspring.model.token import Token
 
 
@@ -17,3 +17,7 @@ def token_document(token: Token) -> dict[str, object]:
         "revoked_at": instant(token.revoked_at),
         "last_used_at": instant(token.last_used_at),
     }
+
+
+def token_of(told: Told) -> Token:
+    return read(told, Token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.documents.values import Told, read, seconds_of
 from mainspring.model.session import Session
 
 
@@ -16,3 +17,7 @@ def worker_document(session: Session) -> dict[str, object]:
         "queues": session.queues,
         "tasks": session.tasks,
     }
+
+
+def worker_of(told: Told) -> Session:
+    return read({**told, "lease": seconds_of(told["lease_seconds"])}, Session)

@@ -39,6 +39,13 @@ class Letter(NamedTuple):
     finished_at: datetime
 
 
+class Count(NamedTuple):
+    """How many dead letters were counted, and whether there may be more than were looked at."""
+
+    letters: int
+    more: bool
+
+
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """How far a replay is, or what came of it.
 

@@ -26,6 +26,11 @@ def first_id(moment: datetime) -> UUID:
     return uuid7(max(0, (moment - _EPOCH) // timedelta(milliseconds=1)), 0)
 
 
+def made_at(made: UUID) -> datetime:
+    """Return when an id was made, by the clock of whoever made it."""
+    return _EPOCH + (made.int >> 80) * timedelta(milliseconds=1)
+
+
 def _text(number: int) -> str:
     """Return the UUIDv7 whose 122 bits beside version and variant are *number*, as 32 digits."""
     high = number >> _LOW_BITS

@@ -345,7 +345,7 @@ def check_instant(instant: datetime, name: str = "run_at") -> None:
     if instant.tzinfo is None:
         raise InvalidValue(f"expected {name} to have a time zone, got the naive datetime {instant!r}")
     if not _EARLIEST <= instant <= _LATEST:
-        raise InvalidValue(f"expected {name} to lie between 1970 and 2200, got: {instant!r}")
+        raise InvalidValue(f"expected {name} to lie between 1970 and 2200, got: {instant.isoformat()}")
 
 
 def if_taken_of(value: IfTaken | str) -> IfTaken:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -62,7 +62,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """A queue as it was at one moment. `jobs` counts its unfinished jobs by state.
 
     `oldest_ready` is for how long the job that has been due longest has been ready for a worker. `workers` are the
-    names of those that are alive and serve it.
+    names of those that are alive and serve it. `more` are the states of which there are more jobs than were counted.
     """
 
     name: str
@@ -72,7 +72,14 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     oldest_ready: timedelta | None
     workers: tuple[str, ...]
     team: str | None = None  # whose it is, by its name; None when it is everybody's
+    more: frozenset[JobState] = frozenset()
 
     @property
     def paused(self) -> bool:
         return self.pause is not None
+
+
+def jobs_in(queues: Sequence[Queue], *states: JobState) -> str:
+    """Return how many jobs of *queues* are in these states, with a sign where there are more than were counted."""
+    jobs = sum(queue.jobs.get(state, 0) for queue in queues for state in states)
+    return f"{jobs:,}{'+' if any(queue.more.intersection(states) for queue in queues) else ''}"

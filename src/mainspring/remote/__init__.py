@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mainspring.remote.changes import Change, Skipped
 from mainspring.remote.client import (
     AsyncClient,
     AsyncRemoteJob,
@@ -10,7 +11,6 @@ from mainspring.remote.client import (
     RemoteJob,
     RemoteWorkflow,
 )
-from mainspring.remote.documents import Change, Skipped
 
 __all__ = [
     "AsyncClient",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from mainspring.remote.talk import Ask, Talk, odd_answer
 
 T = TypeVar("T")
 
+LARGEST_PAGE = 1_000
 _DOTS = {".": "%2E", "..": "%2E%2E"}
 
 
@@ -38,18 +40,48 @@ def part(told: Any, name: str) -> Any:
     return told[name]
 
 
-def items(told: Any, kind: type[T]) -> list[T]:
-    """Return the things of one *kind* that were listed."""
-    return as_kind(part(told, "items"), list[kind])  # type: ignore[valid-type]
+def as_value(told: Any, read: Callable[[Any], T]) -> T:
+    """Return what was told as *read* reads it."""
+    try:
+        return read(told)
+    except KeyError as error:
+        raise odd_answer(f"it has no {error}") from None
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise odd_answer(error) from None
 
 
-def listed(path: str, kind: type[T], **params: object) -> Talk[list[T]]:
+def items(told: Any, read: Callable[[Any], T]) -> list[T]:
+    """Return the things that were listed."""
+    return as_value(part(told, "items"), lambda found: [read(one) for one in found])
+
+
+def listed(path: str, read: Callable[[Any], T], **params: object) -> Talk[list[T]]:
     """Ask for a list."""
     told = yield Ask(method="GET", path=path, params=params)
-    return items(told, kind)
+    return items(told, read)
 
 
-def asked(method: str, path: str, kind: type[T], body: object = None) -> Talk[T]:
+def paged(
+    path: str,
+    read: Callable[[Any], T],
+    mark: str,
+    limit: int | None = None,
+    largest: int = LARGEST_PAGE,
+    **params: object,
+) -> Talk[list[T]]:
+    """Ask for a list page by page, up to *limit* things if that is said; *mark* is what says where the next begins."""
+    found: list[T] = []
+    while limit is None or len(found) < limit:
+        most = largest if limit is None else min(largest, limit - len(found))
+        told = yield Ask(method="GET", path=path, params={**params, "limit": most})
+        found += items(told, read)
+        params[mark] = part(told, "next")
+        if params[mark] is None:
+            break
+    return found
+
+
+def asked(method: str, path: str, read: Callable[[Any], T], body: object = None) -> Talk[T]:
     """Ask for one thing, or change it."""
     told = yield Ask(method=method, path=path, body=body)
-    return as_kind(told, kind)
+    return as_value(told, read)

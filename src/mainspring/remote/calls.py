@@ -9,44 +9,48 @@ from uuid import UUID
 
 from mainspring.clock import SystemClock, random_bits
 from mainspring.dead import Chosen
+from mainspring.documents.dead import group_of
+from mainspring.documents.jobs import attempt_of, line_of, reason_of, step_of
+from mainspring.documents.queues import pause_of, queue_of
+from mainspring.documents.schedules import preview_of, schedule_of, tick_of
+from mainspring.documents.told import ToldJob, ToldWorkflow, as_told
+from mainspring.documents.workflows import picture_of
 from mainspring.errors import InvalidValue, JobFailed, ResultNotReady, check_known
+from mainspring.explain import Reason
 from mainspring.job_handle import id_of
+from mainspring.model.attempt import Attempt
 from mainspring.model.channel import Channel
+from mainspring.model.dead import Group
 from mainspring.model.duration import Duration, duration, spelled
 from mainspring.model.job import JobState
+from mainspring.model.journal import LogEntry
 from mainspring.model.payload import encode_call, encode_result
+from mainspring.model.picture import Picture
+from mainspring.model.preview import Preview
+from mainspring.model.queue import Pausable, Pause, Queue
+from mainspring.model.schedule import Schedule
+from mainspring.model.step import Step
 from mainspring.model.text import shortened
+from mainspring.model.tick import TickRecord
 from mainspring.model.trigger import After, At, Every, Trigger
-from mainspring.remote.answers import as_kind, asked, items, listed, part, quoted
-from mainspring.remote.documents import (
-    Attempt,
-    Change,
-    Group,
-    Job,
-    Line,
-    Made,
-    Preview,
-    Queue,
-    Reason,
-    Schedule,
-    Skipped,
-    Step,
-    Tick,
-    Workflow,
-)
+from mainspring.remote.answers import LARGEST_PAGE, as_kind, as_value, asked, items, listed, paged, part, quoted
+from mainspring.remote.changes import Change, Skipped
 from mainspring.remote.talk import Ask, Event, Talk
 from mainspring.schedules import ScheduleOptions
 from mainspring.task_handle import Parent, Wishes
 
 LARGEST_BULK = 1_000
 _LONGEST_WAIT = 30.0
+_PAGE = 50
+_LARGEST_OF_WORKFLOWS = 100
+_TIMES = ("since", "until", "finished_since", "finished_until")
 _LENGTHS = ("run_after", "expires", "idempotency_ttl", "grace", "jitter", "expect_success_within")
 
 
-def enqueue(task: str, args: Sequence[object], kwargs: Mapping[str, object] | None, wishes: Wishes) -> Talk[Job]:
+def enqueue(task: str, args: Sequence[object], kwargs: Mapping[str, object] | None, wishes: Wishes) -> Talk[ToldJob]:
     wanted = _wanted(task, args, kwargs, wishes)
     told = yield Ask(method="POST", path="jobs", body=wanted, safe=True)
-    return as_kind(told, Job)
+    return job_of(told)
 
 
 def enqueue_many(
@@ -58,18 +62,30 @@ def enqueue_many(
     if not jobs:
         return []
     told = yield Ask(method="POST", path="jobs/bulk", body={"jobs": jobs}, safe=True)
-    return [item.id for item in items(told, Made)]
+    return items(told, lambda made: UUID(made["id"]))
 
 
-def job(job_id: UUID | str, wait: float = 0) -> Talk[Job]:
+def job(job_id: UUID | str, wait: float = 0) -> Talk[ToldJob]:
     params = {"wait": wait} if wait else {}
     told = yield Ask(method="GET", path=f"jobs/{id_of(job_id)}", params=params, patience=wait)
-    return as_kind(told, Job)
+    return job_of(told)
 
 
-def jobs(path: str, params: Mapping[str, object]) -> Talk[list[Job]]:
-    told = yield Ask(method="GET", path=path, params=dict(params))
-    return items(told, Job)
+def jobs(path: str, match: Mapping[str, Any]) -> Talk[list[ToldJob]]:
+    params = {"limit": _PAGE, **match}
+    return (yield from paged(path, job_of, "before", **params))
+
+
+def find_jobs(match: Mapping[str, Any]) -> Talk[list[ToldJob]]:
+    """Return jobs that fit, as many as are wanted: a server looks at no more at once than it can in no time."""
+    params = {name: _when(value) if name in _TIMES else value for name, value in match.items()}
+    return (yield from jobs("jobs", params))
+
+
+def _when(value: Duration | datetime | None) -> str | None:
+    if value is None:
+        return None
+    return value.isoformat() if isinstance(value, datetime) else spelled(duration(value))
 
 
 def enqueue_workflow(
@@ -79,36 +95,35 @@ def enqueue_workflow(
     output: str | None = None,
     key: str | None = None,
     notify: Sequence[Channel] = (),
-) -> Talk[Workflow]:
+) -> Talk[ToldWorkflow]:
     for node in nodes:
         encode_call(node.get("args", ()), node.get("kwargs", {}))
     body = {"name": name, "nodes": list(nodes), "output": output, "key": key, "notify": list(notify)}
-    return (yield from asked("POST", "workflows", Workflow, body))
+    return (yield from asked("POST", "workflows", _workflow_of, body))
 
 
-def workflow(job_id: UUID | str) -> Talk[Workflow]:
-    return (yield from asked("GET", f"workflows/{id_of(job_id)}", Workflow))
+def workflow(job_id: UUID | str) -> Talk[ToldWorkflow]:
+    return (yield from asked("GET", f"workflows/{id_of(job_id)}", _workflow_of))
 
 
-def workflows(before: UUID | str | None = None, limit: int = 50) -> Talk[list[Workflow]]:
-    return (yield from listed("workflows", Workflow, before=None if before is None else id_of(before), limit=limit))
+def workflows(before: UUID | str | None = None, limit: int = 50) -> Talk[list[ToldWorkflow]]:
+    start = None if before is None else id_of(before)
+    return (yield from paged("workflows", _workflow_of, "before", limit, _LARGEST_OF_WORKFLOWS, before=start))
 
 
-def members(job_id: UUID) -> Talk[list[Job]]:
-    found: list[Job] = []
-    after: str | None = None
-    while True:
-        told = yield Ask(method="GET", path=f"workflows/{job_id}/jobs", params={"after": after, "limit": 1_000})
-        found += items(told, Job)
-        after = part(told, "next")
-        if after is None:
-            return found
+def members(job_id: UUID) -> Talk[list[ToldJob]]:
+    return (yield from paged(f"workflows/{job_id}/jobs", job_of, "after"))
+
+
+def picture(job_id: UUID) -> Talk[Picture]:
+    """Return a picture of its jobs as they are now: print it, or have it as a flowchart by its `mermaid`."""
+    return (yield from asked("GET", f"workflows/{job_id}/picture", picture_of))
 
 
 def progress(job_id: UUID) -> Talk[dict[JobState, int]]:
     """Return how many of its jobs are in which state."""
     found = yield from workflow(job_id)
-    return {JobState(state): count for state, count in found.counts.items()}
+    return found.counts
 
 
 def change_of(event: Event) -> Change | Skipped:
@@ -161,22 +176,35 @@ def signal(job_id: UUID, name: str, value: object = None) -> Talk[None]:
 
 def attempts(job_id: UUID) -> Talk[list[Attempt]]:
     """Return its attempts, oldest first."""
-    return (yield from listed(f"jobs/{job_id}/attempts", Attempt))
+    return (yield from listed(f"jobs/{job_id}/attempts", lambda told: attempt_of(told, job_id)))
 
 
-def logs(job_id: UUID) -> Talk[list[Line]]:
-    """Return what its attempts have logged, oldest first."""
-    return (yield from listed(f"jobs/{job_id}/logs", Line, limit=10_000))
+def logs(job_id: UUID, *, contains: str | None = None, level: str | None = None) -> Talk[list[LogEntry]]:
+    """Return what its attempts have logged, oldest first: all, or what *contains* a text or is of a *level* on."""
+    return (yield from paged(f"jobs/{job_id}/logs", line_of, "after", after="0.0", contains=contains, level=level))
+
+
+def log_page(
+    job_id: UUID,
+    after: tuple[int, int] = (0, 0),
+    limit: int = LARGEST_PAGE,
+    *,
+    contains: str | None = None,
+    level: str | None = None,
+) -> Talk[list[LogEntry]]:
+    """Return up to *limit* of these lines; pass the last one's fence and number as *after* for the next."""
+    path, mark = f"jobs/{job_id}/logs", f"{after[0]}.{after[1]}"
+    return (yield from paged(path, line_of, "after", limit, after=mark, contains=contains, level=level))
 
 
 def steps(job_id: UUID) -> Talk[list[Step]]:
     """Return the steps that it has done, and the sleep or signal that it waits for, in the order of time."""
-    return (yield from listed(f"jobs/{job_id}/steps", Step))
+    return (yield from listed(f"jobs/{job_id}/steps", step_of))
 
 
 def explain(job_id: UUID) -> Talk[list[Reason]]:
     """Return every reason why it does not run, the first to lift first."""
-    return (yield from listed(f"jobs/{job_id}/explain", Reason))
+    return (yield from listed(f"jobs/{job_id}/explain", reason_of))
 
 
 def put_schedule(schedule_id: str, task: str, trigger: Trigger, **options: Unpack[ScheduleOptions]) -> Talk[Schedule]:
@@ -186,38 +214,31 @@ def put_schedule(schedule_id: str, task: str, trigger: Trigger, **options: Unpac
     body = {"task": task, "trigger": _trigger(trigger), **_plain(options)}
     # Said twice it is defined as it was said once.
     told = yield Ask(method="PUT", path=f"schedules/{quoted(schedule_id)}", body=body, safe=True)
-    return as_kind(told, Schedule)
+    return as_value(told, schedule_of)
 
 
 def get_schedule(schedule_id: str) -> Talk[Schedule]:
     """Return the schedule with this id."""
     told = yield Ask(method="GET", path=f"schedules/{quoted(schedule_id)}")
-    return as_kind(told, Schedule)
+    return as_value(told, schedule_of)
 
 
 def schedules() -> Talk[list[Schedule]]:
     """Return all schedules, in the order of their ids."""
-    found: list[Schedule] = []
-    after: str | None = None
-    while True:
-        told = yield Ask(method="GET", path="schedules", params={"after": after, "limit": 1_000})
-        found += items(told, Schedule)
-        after = part(told, "next")
-        if after is None:
-            return found
+    return (yield from paged("schedules", schedule_of, "after"))
 
 
 def pause_schedule(schedule_id: str, *, reason: str | None = None) -> Talk[Schedule]:
     """Hold it until `resume`. What it has enqueued goes on."""
     body = None if reason is None else {"reason": reason}
     told = yield Ask(method="POST", path=f"schedules/{quoted(schedule_id)}/pause", body=body)
-    return as_kind(told, Schedule)
+    return as_value(told, schedule_of)
 
 
 def resume_schedule(schedule_id: str) -> Talk[Schedule]:
     """Let it go on with the next tick; those that came in the meantime are recorded as skipped."""
     told = yield Ask(method="POST", path=f"schedules/{quoted(schedule_id)}/resume")
-    return as_kind(told, Schedule)
+    return as_value(told, schedule_of)
 
 
 def remove_schedule(schedule_id: str) -> Talk[None]:
@@ -232,24 +253,34 @@ def fire_schedule(schedule_id: str, deed: str, body: object = None) -> Talk[list
 
 def preview(schedule_id: str, n: int = 10, after: datetime | None = None) -> Talk[list[Preview]]:
     """Return its next *n* ticks, with a remark where the clocks change."""
-    told_after = None if after is None else after.isoformat()
-    return (yield from listed(f"schedules/{quoted(schedule_id)}/preview", Preview, limit=n, after=told_after))
+    found: list[Preview] = []
+    while len(found) < n:
+        told_after = None if after is None else after.isoformat()
+        params = {"limit": min(LARGEST_PAGE, n - len(found)), "after": told_after}
+        page = yield from listed(f"schedules/{quoted(schedule_id)}/preview", preview_of, **params)
+        if not page:
+            break
+        found += page
+        after = page[-1].at
+    return found
 
 
-def history(schedule_id: str, *, before: datetime | None = None, limit: int = 50) -> Talk[list[Tick]]:
+def history(schedule_id: str, *, before: datetime | None = None, limit: int = 50) -> Talk[list[TickRecord]]:
     """Return what became of its ticks, the latest first; pass the last one's `at` as *before* for more."""
     told_before = None if before is None else before.isoformat()
-    return (yield from listed(f"schedules/{quoted(schedule_id)}/history", Tick, before=told_before, limit=limit))
+    path = f"schedules/{quoted(schedule_id)}/history"
+    return (yield from paged(path, lambda told: tick_of(told, schedule_id), "before", limit, before=told_before))
 
 
 def queues() -> Talk[list[Queue]]:
     """Return the queues that have unfinished jobs, a worker, ageing on or a pause, by name."""
-    return (yield from listed("queues", Queue))
+    return (yield from listed("queues", queue_of))
 
 
-def pause_queue(name: str, *, reason: str | None = None) -> Talk[None]:
+def pause_queue(name: str, *, reason: str | None = None) -> Talk[Pause]:
     """Let no worker claim from the queue until `resume`; what runs goes on."""
-    yield Ask(method="POST", path=f"queues/{quoted(name)}/pause", body=None if reason is None else {"reason": reason})
+    body = None if reason is None else {"reason": reason}
+    return (yield from asked("POST", f"queues/{quoted(name)}/pause", lambda told: pause_of(told, Pausable.QUEUE), body))
 
 
 def resume_queue(name: str) -> Talk[bool]:
@@ -260,7 +291,13 @@ def resume_queue(name: str) -> Talk[bool]:
 
 def groups(queue: str | None = None, task: str | None = None, limit: int = 50) -> Talk[list[Group]]:
     """Return dead letters by their cause, the group that was seen last first."""
-    return (yield from listed("dead/groups", Group, queue=queue, task=task, limit=limit))
+    return (yield from listed("dead/groups", group_of, queue=queue, task=task, limit=limit))
+
+
+def count_dead(group: str | None = None, queue: str | None = None, task: str | None = None) -> Talk[int]:
+    """Return how many dead letters there are."""
+    told = yield Ask(method="GET", path="dead/count", params={"group": group, "queue": queue, "task": task})
+    return int(part(told, "count"))
 
 
 def replay_dead(*, reason: str | None = None, **chosen: Unpack[Chosen]) -> Talk[int]:
@@ -273,6 +310,15 @@ def discard(*, reason: str | None = None, **chosen: Unpack[Chosen]) -> Talk[int]
     """Give dead letters up, and return how many."""
     told = yield Ask(method="POST", path="dead/discard", body=_chosen(chosen, reason))
     return int(part(told, "done"))
+
+
+def job_of(told: object) -> ToldJob:
+    """Return a job that was told of."""
+    return as_kind(told, ToldJob)
+
+
+def _workflow_of(told: object) -> ToldWorkflow:
+    return as_told(told, ToldWorkflow)
 
 
 def _chosen(chosen: Chosen, reason: str | None) -> dict[str, object]:
@@ -332,7 +378,7 @@ def _trigger(trigger: Trigger) -> dict[str, object]:
     return {"kind": "cron", "expression": trigger.expression, "tz": trigger.tz}
 
 
-def _result_of(found: Job) -> Any:
+def _result_of(found: ToldJob) -> Any:
     if found.state is JobState.SUCCEEDED:
         return found.result
     failed = found.error is not None and (found.state is JobState.FAILED or found.reason is None)

@@ -11,14 +11,15 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 from uuid import UUID
 
+from mainspring.client import Match
+from mainspring.documents.told import ToldJob, ToldWorkflow
 from mainspring.errors import InvalidValue
 from mainspring.job_handle import id_of
 from mainspring.model.channel import Channel
 from mainspring.model.job import JobState
 from mainspring.model.team import check_team
 from mainspring.remote import calls, parts, platform
-from mainspring.remote.answers import as_kind
-from mainspring.remote.documents import Change, Job, Skipped
+from mainspring.remote.changes import Change, Skipped
 from mainspring.remote.talk import AsyncLine, Awaited, Line, Spoken, awaited, awaited_of_it, said, said_of_it
 from mainspring.task_handle import Wishes
 
@@ -26,13 +27,9 @@ _TIMEOUT = 30.0
 _TOKEN = re.compile(r"[!-~]+")
 
 
-class Match(TypedDict, total=False):
+class Listed(Match, total=False):
     """Which jobs to list."""
 
-    state: JobState | str | None
-    queue: str | None
-    task: str | None
-    key: str | None
     before: UUID | str | None
     limit: int
 
@@ -50,7 +47,7 @@ class DeadMatch(TypedDict, total=False):
 class RemoteJob(Spoken):
     """A job of the server."""
 
-    def __init__(self, line: Line, job_id: UUID, seen: Job | None = None) -> None:
+    def __init__(self, line: Line, job_id: UUID, seen: ToldJob | None = None) -> None:
         super().__init__(line)
         self.id = job_id
         self._seen = seen
@@ -64,19 +61,19 @@ class RemoteJob(Spoken):
         return self.refresh().state
 
     @property
-    def snapshot(self) -> Job:
+    def snapshot(self) -> ToldJob:
         """The job as it was when it was last looked at."""
         return self._seen or self.refresh()
 
-    def refresh(self) -> Job:
+    def refresh(self) -> ToldJob:
         """Look at the job again, and return it as it is."""
         self._seen = self._speak(calls.job(self.id))
         return self._seen
 
-    def follow(self) -> Generator[Job, None, None]:
+    def follow(self) -> Generator[ToldJob, None, None]:
         """Yield the job as it is now, and whenever it has changed, until it has finished."""
         for event in self._line.follow(f"jobs/{self.id}/events"):
-            self._seen = as_kind(event.told, Job)
+            self._seen = calls.job_of(event.told)
             yield self._seen
 
     result = said_of_it(calls.result)
@@ -87,6 +84,7 @@ class RemoteJob(Spoken):
     signal = said_of_it(calls.signal)
     attempts = said_of_it(calls.attempts)
     logs = said_of_it(calls.logs)
+    log_page = said_of_it(calls.log_page)
     steps = said_of_it(calls.steps)
     explain = said_of_it(calls.explain)
 
@@ -94,7 +92,7 @@ class RemoteJob(Spoken):
 class AsyncRemoteJob(Awaited):
     """A job of the server, awaited."""
 
-    def __init__(self, line: AsyncLine, job_id: UUID, seen: Job | None = None) -> None:
+    def __init__(self, line: AsyncLine, job_id: UUID, seen: ToldJob | None = None) -> None:
         super().__init__(line)
         self.id = job_id
         self._seen = seen
@@ -106,20 +104,20 @@ class AsyncRemoteJob(Awaited):
         """Return the state it is in now."""
         return (await self.refresh()).state
 
-    async def snapshot(self) -> Job:
+    async def snapshot(self) -> ToldJob:
         """Return the job as it was when it was last looked at."""
         return self._seen or await self.refresh()
 
-    async def refresh(self) -> Job:
+    async def refresh(self) -> ToldJob:
         """Look at the job again, and return it as it is."""
         self._seen = await self._speak(calls.job(self.id))
         return self._seen
 
-    async def follow(self) -> AsyncGenerator[Job, None]:
+    async def follow(self) -> AsyncGenerator[ToldJob, None]:
         """Yield the job as it is now, and whenever it has changed, until it has finished."""
         async with aclosing(self._line.follow(f"jobs/{self.id}/events")) as events:
             async for event in events:
-                self._seen = as_kind(event.told, Job)
+                self._seen = calls.job_of(event.told)
                 yield self._seen
 
     result = awaited_of_it(calls.result)
@@ -130,6 +128,7 @@ class AsyncRemoteJob(Awaited):
     signal = awaited_of_it(calls.signal)
     attempts = awaited_of_it(calls.attempts)
     logs = awaited_of_it(calls.logs)
+    log_page = awaited_of_it(calls.log_page)
     steps = awaited_of_it(calls.steps)
     explain = awaited_of_it(calls.explain)
 
@@ -140,7 +139,18 @@ class RemoteWorkflow(RemoteJob):
     def __repr__(self) -> str:
         return f"<remote workflow {self.id}>"
 
+    @property
+    def snapshot(self) -> ToldWorkflow:
+        """The workflow as it was when it was last looked at."""
+        return self._seen if isinstance(self._seen, ToldWorkflow) else self.refresh()
+
+    def refresh(self) -> ToldWorkflow:
+        """Look at the workflow again, and return it as it is."""
+        self._seen = whole = self._speak(calls.workflow(self.id))
+        return whole
+
     progress = said_of_it(calls.progress)
+    picture = said_of_it(calls.picture)
 
     def jobs(self) -> list[RemoteJob]:
         """Return its jobs, oldest first; of a workflow within it, that one only."""
@@ -153,7 +163,17 @@ class AsyncRemoteWorkflow(AsyncRemoteJob):
     def __repr__(self) -> str:
         return f"<remote workflow {self.id}>"
 
+    async def snapshot(self) -> ToldWorkflow:
+        """Return the workflow as it was when it was last looked at."""
+        return self._seen if isinstance(self._seen, ToldWorkflow) else await self.refresh()
+
+    async def refresh(self) -> ToldWorkflow:
+        """Look at the workflow again, and return it as it is."""
+        self._seen = whole = await self._speak(calls.workflow(self.id))
+        return whole
+
     progress = awaited_of_it(calls.progress)
+    picture = awaited_of_it(calls.picture)
 
     async def jobs(self) -> list[AsyncRemoteJob]:
         """Return its jobs, oldest first; of a workflow within it, that one only."""
@@ -230,6 +250,7 @@ class RemoteDead(Spoken):
     """The dead letters of the server."""
 
     groups = said(calls.groups)
+    count = said(calls.count_dead)
     replay = said(calls.replay_dead)
     discard = said(calls.discard)
 
@@ -242,6 +263,7 @@ class AsyncRemoteDead(Awaited):
     """The dead letters of the server, awaited."""
 
     groups = awaited(calls.groups)
+    count = awaited(calls.count_dead)
     replay = awaited(calls.replay_dead)
     discard = awaited(calls.discard)
 
@@ -305,14 +327,15 @@ class Client(Spoken):
         job = self._speak(calls.job(job_id))
         return RemoteJob(self._line, job.id, job)
 
-    def jobs(self, **match: Unpack[Match]) -> list[RemoteJob]:
+    def jobs(self, **match: Unpack[Listed]) -> list[RemoteJob]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.jobs("jobs", match))]
+        return [RemoteJob(self._line, job.id, job) for job in self._speak(calls.find_jobs(match))]
 
     def signal(self, job: RemoteJob | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it now or when it comes to that."""
         self._speak(calls.signal(job.id if isinstance(job, RemoteJob) else id_of(job), name, value))
 
+    history = said(platform.history)
     logs = said(platform.logs)
     workers = said(platform.workers)
 
@@ -398,14 +421,15 @@ class AsyncClient(Awaited):
         job = await self._speak(calls.job(job_id))
         return AsyncRemoteJob(self._line, job.id, job)
 
-    async def jobs(self, **match: Unpack[Match]) -> list[AsyncRemoteJob]:
+    async def jobs(self, **match: Unpack[Listed]) -> list[AsyncRemoteJob]:
         """Return jobs, newest first; pass the last one's id as *before* for the next page."""
-        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.jobs("jobs", match))]
+        return [AsyncRemoteJob(self._line, job.id, job) for job in await self._speak(calls.find_jobs(match))]
 
     async def signal(self, job: AsyncRemoteJob | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it now or when it comes to that."""
         await self._speak(calls.signal(job.id if isinstance(job, AsyncRemoteJob) else id_of(job), name, value))
 
+    history = awaited(platform.history)
     logs = awaited(platform.logs)
     workers = awaited(platform.workers)
 
@@ -443,9 +467,7 @@ class AsyncClient(Awaited):
 def _headers(token: str | None, team: str | None) -> dict[str, str]:
     if token is not None and (not isinstance(token, str) or not _TOKEN.fullmatch(token)):
         # Not shown, for it may be one but for a line end behind it.
-        raise InvalidValue(
-            "expected a token such as 'ms_…', in ASCII and without spaces, got something else; None for none"
-        )
+        raise InvalidValue("expected a token such as 'ms_…', in ASCII and without spaces, got something else")
     if team is not None:
         check_team(team)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}

@@ -127,6 +127,7 @@ class AsyncRemoteTeams(Awaited):
 class RemotePausedTasks(Spoken):
     """The tasks of the server that are paused."""
 
+    list = said(platform.paused_tasks)
     pause = said(platform.pause_task)
     resume = said(platform.resume_task)
 
@@ -134,6 +135,7 @@ class RemotePausedTasks(Spoken):
 class AsyncRemotePausedTasks(Awaited):
     """The tasks of the server that are paused, awaited."""
 
+    list = awaited(platform.paused_tasks)
     pause = awaited(platform.pause_task)
     resume = awaited(platform.resume_task)
 
@@ -155,6 +157,7 @@ class AsyncRemoteLimits(Awaited):
 class RemoteBreakers(Spoken):
     """The breakers of the fleet."""
 
+    get = said(platform.get_breaker)
     list = said(platform.breakers)
     trip = said(platform.trip_breaker)
     reset = said(platform.reset_breaker)
@@ -163,6 +166,7 @@ class RemoteBreakers(Spoken):
 class AsyncRemoteBreakers(Awaited):
     """The breakers of the fleet, awaited."""
 
+    get = awaited(platform.get_breaker)
     list = awaited(platform.breakers)
     trip = awaited(platform.trip_breaker)
     reset = awaited(platform.reset_breaker)

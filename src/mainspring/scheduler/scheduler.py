@@ -12,6 +12,7 @@ from mainspring.scheduler.prune import RETENTION, Pruner
 from mainspring.scheduler.rank import rank
 from mainspring.scheduler.reap import reap
 from mainspring.scheduler.release import release
+from mainspring.scheduler.sample import sample
 from mainspring.service import Loop, close
 from mainspring.store import Store
 from mainspring.store.database import DUE, FIRE, RELEASE
@@ -27,6 +28,7 @@ class Scheduler:
         self._reap = Loop("reap", lambda: reap(store))
         self._alert = Loop("alert", lambda: alert(store))
         self._rank = Loop("rank", lambda: rank(store))
+        self._sample = Loop("sample", lambda: sample(store))
         self._prune = Loop("prune", Pruner(store, retention))
 
     def start(self) -> None:
@@ -47,4 +49,5 @@ class Scheduler:
         close(self._loops(), timeout)
 
     def _loops(self) -> list[Loop]:
-        return [self._promote, self._fire, self._release, self._reap, self._alert, self._rank, self._prune]
+        wakeful = [self._promote, self._fire, self._release]
+        return [*wakeful, self._reap, self._alert, self._rank, self._sample, self._prune]

@@ -13,13 +13,33 @@ from mainspring.store.database import Database, Runner
 
 _PAGE = 1_000
 
+Named = Sequence[tuple[UUID, Entry]]
+
 
 def record(db: Database, entries: Sequence[Entry]) -> None:
     """See `protocol.Audits.record_audit`."""
-    # Made before the first try, so that one whose reply was lost can be known again.
-    given = [(UUID(bytes=secret_bytes(16), version=4), entry) for entry in entries]
+    given = named(entries)
     if given:
-        db.transact(lambda tx: _record(tx, given))
+        db.transact(lambda tx: append(tx, given))
+
+
+def named(entries: Sequence[Entry]) -> Named:
+    """Return *entries* with an id each, made before the first try, so that one whose reply was lost is known again."""
+    return [(UUID(bytes=secret_bytes(16), version=4), entry) for entry in entries]
+
+
+def append(tx: Runner, given: Named) -> None:
+    """Put entries at the end of the log.
+
+    The last thing that a transaction does: until its commit, nobody else can put anything there.
+    """
+    if tx.in_doubt and tx.run("audited", entry=given[0][0]):
+        return  # by an earlier try, whose reply was lost
+    for now, *head in tx.run("lock_audit"):
+        records, end = extend(Head(*head), given, now)
+        tx.run("extend_audit", records=rows.audit(records), entries=end.entries, hash=end.hash)
+        return
+    raise StoreError("the audit log has lost its end, so nothing can be put there; restore its head from a backup")
 
 
 def page(db: Database, team: str | None, before: int | None, limit: int) -> list[Record]:
@@ -39,13 +59,3 @@ def verify(db: Database) -> Verdict:
         check.see(seen)
         if not seen or check.verdict is not None:
             return check.end(ends[0] if ends else None)
-
-
-def _record(tx: Runner, given: Sequence[tuple[UUID, Entry]]) -> None:
-    if tx.in_doubt and tx.run("audited", entry=given[0][0]):
-        return  # by an earlier try, whose reply was lost
-    for now, *head in tx.run("lock_audit"):
-        records, end = extend(Head(*head), given, now)
-        tx.run("extend_audit", records=rows.audit(records), entries=end.entries, hash=end.hash)
-        return
-    raise StoreError("the audit log has lost its end, so nothing can be put there; restore its head from a backup")

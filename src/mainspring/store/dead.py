@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from mainspring.model import lifecycle
-from mainspring.model.dead import Group, Letter
+from mainspring.model.dead import Count, Group, Letter
 from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.store import rows
@@ -40,6 +40,12 @@ def count(db: Database, match: LetterFilter) -> int:
     """See `protocol.DeadLetters.dead_count`."""
     ((letters,),) = db.read("dead_count", **asdict(match))
     return int(letters)
+
+
+def count_among(db: Database, most: int, team: str | None) -> Count:
+    """See `protocol.DeadLetters.dead_among`."""
+    ((letters, looked),) = db.read("dead_among", most=most, team=team)
+    return Count(letters, more=looked >= most)
 
 
 def letters(db: Database, match: LetterFilter, after: UUID | None, limit: int) -> list[Letter]:

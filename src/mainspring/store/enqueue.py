@@ -8,8 +8,10 @@ from itertools import accumulate
 from uuid import UUID
 
 from mainspring.errors import InvalidValue, KeyTaken, StoreUnavailable
+from mainspring.model.audit import Entry
 from mainspring.model.job import IfTaken, NewJob
 from mainspring.store import idempotency, rows
+from mainspring.store.audit import append, named
 from mainspring.store.callers import driver_connection
 from mainspring.store.chunks import chunks
 from mainspring.store.database import Database, Runner
@@ -29,7 +31,13 @@ _LARGE = 50_000
 """Jobs that are written within a second or so: for no longer are others of their fair key to wait."""
 
 
-def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: Sequence[NewJob] = ()) -> list[UUID]:
+def enqueue(
+    db: Database,
+    jobs: Sequence[NewJob],
+    conn: object = OWN,
+    members: Sequence[NewJob] = (),
+    entries: Sequence[Entry] = (),
+) -> list[UUID]:
     """Store *jobs*, all or none. See `protocol.Enqueues.enqueue`.
 
     *members* are those of the first, which is a workflow: they are stored if that is.
@@ -48,6 +56,7 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: S
     # others who join it.
     line_up = conn is OWN and not keyed and len(jobs) <= _LARGE and any(job.fair for job in jobs)
     topics = {topic for job in jobs if not job.members for topic in topics_of(job, has_turn=line_up)}
+    to_record = named(entries)
 
     def work(runner: Runner) -> dict[UUID, UUID]:
         find = partial(look if conn is OWN else look_later, runner, together=ids)
@@ -61,14 +70,16 @@ def enqueue(db: Database, jobs: Sequence[NewJob], conn: object = OWN, members: S
             stored = {job.id for job in jobs if job.id not in standing}
             _check_parents_stored(jobs, stored, standing)
             topics.update(_relate(runner, outlook.of(stored), members if jobs[0].id in stored else (), conn is OWN))
+        if to_record:
+            append(runner, to_record)
         return standing
 
     if conn is not OWN:
         standing = db.join(driver_connection(conn), work, topics, steps=keyed or related or len(pieces) > 1)
     else:
         check_outside()
-        alone = len(pieces) == 1 and not line_up and not related and not (keyed and any(map(_writes_twice, jobs)))
-        standing = (db.attempt if alone else db.transact)(work)
+        several = len(pieces) > 1 or line_up or related or to_record or (keyed and any(map(_writes_twice, jobs)))
+        standing = (db.transact if several else db.attempt)(work)
         db.wake(topics)
     return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
 

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
+import msgspec
 from msgspec.structs import asdict
 
 from mainspring.model.attempt import Attempt
+from mainspring.model.ids import first_id
 from mainspring.model.job import Job, JobState
 from mainspring.model.limits import Standing
 from mainspring.model.team import stored_team
 from mainspring.store import rows
 from mainspring.store.database import Database, Row
-from mainspring.store.protocol import JobFilter, Lags
+from mainspring.store.protocol import JobFilter, JobPage, Lags
 from mainspring.store.rows import to_job
+
+LOOKED = 25_000
+"""Rows of either table that one look goes through: some 20 ms for either database."""
+
+FEW = 5_000
+"""Unfinished jobs in one state that are all looked at, wherever they are among others."""
+
+_CLOCKS = timedelta(hours=1)
+"""By how much the clocks of those who make jobs may be ahead, where it is told by a job's end how new its id may be."""
+
+_FIRST, _LAST = UUID(int=0), UUID(int=(1 << 128) - 1)
 
 _NEWEST = 1_000
 """Finished jobs at which to look for the pace of a queue, of whatever queue they are."""
@@ -31,21 +44,80 @@ _ENOUGH = 5
 
 def get(db: Database, ids: Collection[UUID]) -> dict[UUID, Job]:
     """See `protocol.Inspects.get`."""
-    return {row[0]: to_job(row) for row in db.read("get", ids=rows.ids(ids))}
+    found = {row[0]: to_job(row) for row in db.read("get_unfinished", ids=rows.ids(ids))}
+    rest = [job_id for job_id in ids if job_id not in found]
+    if rest:
+        # Where the finished ones are kept by day, to look at every day costs more than a second question. Again at
+        # the unfinished as well: one that is replayed in between would be found neither here nor there.
+        found |= {row[0]: to_job(row) for row in db.read("get", ids=rows.ids(rest))}
+    return found
 
 
 def page(db: Database, match: JobFilter, before: UUID | None, limit: int) -> list[Job]:
     """See `protocol.Inspects.page`."""
-    if limit < 1:
-        return []
-    given = asdict(match) | {"before": before, "limit": limit}
-    team = given.pop("team")
-    stored = stored_team(team)
-    if stored is None:
-        found = db.read("page", nobodys=team is not None, **given)
+    found: list[Job] = []
+    while len(found) < limit:
+        seen = look(db, match, before, limit - len(found))
+        found += seen.jobs
+        before = seen.before
+        if before is None:
+            break
+    return found
+
+
+def look(db: Database, match: JobFilter, before: UUID | None, limit: int) -> JobPage:
+    """See `protocol.Inspects.look`."""
+    wanted, rest = _wanted(match, before), None
+    if limit < 1 or not (wanted["unfinished"] or wanted["finished"]):
+        return JobPage([], None)
+    if _are_few(db, match):
+        found = db.read("page_few", limit=limit, most=FEW, **wanted)
     else:
-        found = db.read("page_of", team=stored, **given)
-    return [to_job(row) for row in found]
+        way = _way(match)
+        if match != JobFilter():
+            rest = _look_back(db, way, wanted)
+        found = db.read(f"page{way}", limit=limit, **wanted | ({} if rest is None else {"first": rest}))
+    jobs = [to_job(row) for row in found]
+    return JobPage(jobs, jobs[-1].id if len(jobs) == limit else rest)
+
+
+def _wanted(match: JobFilter, before: UUID | None) -> dict[str, Any]:
+    """Return what the queries ask for: from which id to which, in which tables, and what it is to be like."""
+    ended = match.finished_since is not None or match.finished_until is not None
+    newest = [] if match.until is None else [first_id(match.until)]
+    if match.finished_until is not None:
+        newest.append(first_id(match.finished_until + _CLOCKS))
+    return {
+        **{name: value for name, value in asdict(match).items() if name not in ("since", "until")},
+        "error": match.error and msgspec.json.encode(match.error).decode()[1:-1],  # as the document of a failure has it
+        "nobodys": match.team is not None,
+        "first": _FIRST if match.since is None else first_id(match.since),
+        "before": min([before or _LAST, *newest]),
+        "unfinished": not ended and (match.state is None or not match.state.final),
+        "finished": match.state is None or match.state.final,
+    }
+
+
+def _are_few(db: Database, match: JobFilter) -> bool:
+    """Return whether so few unfinished jobs are in the wanted state that these can all be looked at."""
+    if match.state is None or match.state.final:
+        return False
+    ((jobs,),) = db.read("few", state=match.state, most=FEW + 1)
+    return int(jobs) <= FEW
+
+
+def _way(match: JobFilter) -> str:
+    """Return by which queries jobs are looked for, each of which walks another index from the newest on."""
+    if stored_team(match.team) is not None:
+        return "_of"
+    return "_ended" if match.state in (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED) else ""
+
+
+def _look_back(db: Database, way: str, wanted: dict[str, Any]) -> UUID | None:
+    """Return the id down to which a look goes; None when there is no more than it may look at."""
+    for (last,) in db.read(f"look_back{way}", looked=LOOKED, **wanted):
+        return cast("UUID", last)
+    return None
 
 
 def now(db: Database) -> datetime:

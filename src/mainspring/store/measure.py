@@ -21,6 +21,7 @@ from mainspring.model.alert import (
     Stuck,
 )
 from mainspring.model.team import local_name
+from mainspring.store import rows
 from mainspring.store.database import Database, Row
 from mainspring.store.sessions import sessions
 
@@ -66,7 +67,7 @@ def _depth(db: Database, rule: Depth, team: str | None) -> Reading:
 
 def _age(db: Database, rule: Age, team: str | None) -> Reading:
     look = LOOK if team is None else LOOK_THROUGH
-    ((waited, looked),) = db.read("oldest_ready", queue=rule.queue, team=team, look=look)
+    ((_, waited, looked),) = db.read("oldest_ready", queues=rows.document([rule.queue]), team=team, look=look)
     # Without a team the first of each priority have been seen as well, wherever they are.
     return rule.read(None if waited is None else max(0, waited) * MICROSECOND, all_seen=team is None or looked < look)
 

@@ -57,6 +57,11 @@ def _scheme(url: str) -> str:
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise InvalidURL(f"{_EXPECTED}, got: {_shown(url)}")
+    if scheme.lower() in ("http", "https"):
+        raise InvalidURL(
+            f"{_EXPECTED}, got that of a server, but this needs the database itself: name it by --url or "
+            "MAINSPRING_URL, or ask the server through mainspring.remote.Client"
+        )
     if scheme not in _SCHEMES:
         # The rest of the address may hold a password, so only the scheme is shown.
         hint = did_you_mean(scheme, _SCHEMES)

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from mainspring.errors import InvalidValue
 from mainspring.keys import Keyring
 from mainspring.model.alert import Alert, AlertEvent, NewAlert
 from mainspring.model.attempt import Attempt
@@ -21,8 +22,9 @@ from mainspring.model.audit import Entry, Record, Verdict
 from mainspring.model.breaker import BreakerStatus, Trip
 from mainspring.model.change import Change
 from mainspring.model.channel import Channel
-from mainspring.model.dead import Group, Letter
-from mainspring.model.job import Job, JobState, NewJob
+from mainspring.model.dead import Count, Group, Letter
+from mainspring.model.history import History
+from mainspring.model.job import Job, JobState, NewJob, check_instant
 from mainspring.model.journal import FoundLine, LogEntry, LogFilter, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
 from mainspring.model.limits import LimitStatus, Standing, Want
@@ -34,10 +36,12 @@ from mainspring.model.secret import SealedSecret, Secret
 from mainspring.model.session import Beat, NewSession, Session
 from mainspring.model.step import Step
 from mainspring.model.team import Quotas, Team
+from mainspring.model.text import shortened, storable
 from mainspring.model.tick import TickRecord
 from mainspring.model.token import NewToken, Token
 from mainspring.model.workflow import NewWorkflow
 from mainspring.store.database import Listener, Migration, Probe
+from mainspring.tally import Counts, Place
 
 OWN = object()
 """In place of a caller's connection: a transaction of our own."""
@@ -118,6 +122,27 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None = None
     key: str | None = None
     team: str | None = None  # by its name, also the default team's
+    since: datetime | None = None  # made then or later, by their ids, which begin with the time of whoever made them
+    until: datetime | None = None  # made before then
+    finished_since: datetime | None = None  # ended then or later
+    finished_until: datetime | None = None  # ended before then
+    error: str | None = None  # in the type or the message of the last failure, in ASCII letters of either case
+
+    def __post_init__(self) -> None:
+        for name in ("since", "until", "finished_since", "finished_until"):
+            if (moment := getattr(self, name)) is not None:
+                check_instant(moment, name)
+        if self.error is not None:
+            if not isinstance(self.error, str):
+                raise InvalidValue(f"expected error to be text, got: {shortened(self.error)}")
+            msgspec.structs.force_setattr(self, "error", storable(self.error) or None)
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Jobs, newest first, and the id before which the next page begins; None when all has been looked at."""
+
+    jobs: list[Job]
+    before: UUID | None
 
 
 class LogSearch(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +166,7 @@ class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
 class Enqueues(Protocol):
     """For whoever has work to be done."""
 
-    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN, entries: Sequence[Entry] = ()) -> list[UUID]:
         """Store *jobs*, all or none, and return for each the id of the job that stands for it.
 
         That is its own id, or the id of the unfinished job that has the same key. The caller makes the ids, new
@@ -153,6 +178,8 @@ class Enqueues(Protocol):
 
         With *conn*, a connection of the caller's own to the same database, they are part of its transaction: stored
         when that is committed, and not otherwise. Nothing is tried again then, and the driver's errors are passed on.
+
+        *entries* are put at the end of the audit log in the same transaction: exactly if the jobs are stored.
         """
         ...
 
@@ -399,6 +426,10 @@ class DeadLetters(Protocol):
         """Return how many dead letters match."""
         ...
 
+    def dead_among(self, most: int, team: str | None = None) -> Count:
+        """Return how many of up to *most* dead letters, whosever they are, are those of *team*, by its name, or all."""
+        ...
+
     def dead_letters(self, match: LetterFilter, after: UUID | None = None, limit: int = 5_000) -> list[Letter]:
         """Return dead letters, oldest job first; pass the last one's id as *after* for more."""
         ...
@@ -455,6 +486,13 @@ class Sweeps(Protocol):
         """Look at up to *limit* alerts whose time has come, and say when to come back.
 
         Of all nodes one looks at each. What is to be told of a change is left in the transaction that writes it.
+        """
+        ...
+
+    def sample(self) -> timedelta:
+        """Take note of how many jobs are ready and for how long, and say when to come back.
+
+        Of all nodes one looks in each minute. What is older than any history goes.
         """
         ...
 
@@ -590,13 +628,14 @@ class Queues(Protocol):
         """Return the names of the teams to whom queues belong, by the names of these."""
         ...
 
-    def queues(self, team: str | None = None) -> list[Queue]:
+    def queues(self, team: str | None = None, *, quick: bool = False) -> list[Queue]:
         """Return the queues of which there is something to tell, by name.
 
         They have unfinished jobs, are paused, have ageing on, are a team's, or are served by a worker that is alive.
         For a *team*, by its name, those of others are left out, and only its own jobs are counted.
 
-        It counts rows: not for a hot path.
+        It counts rows: not for a hot path. When it is to be *quick*, it counts up to so many that this takes no time,
+        and says in which states there are more; how long the oldest has been ready is told by those that come first.
         """
         ...
 
@@ -638,6 +677,21 @@ class Breakers(Protocol):
         """Return the breakers of which there is something to tell, or the one called *name*, by their keys.
 
         It counts rows: not for a hot path.
+        """
+        ...
+
+
+class Samples(Protocol):
+    """For workers that have counted what they settled, and whoever looks back."""
+
+    def add_counts(self, counts: Mapping[Place, Counts]) -> None:
+        """Add what was counted to the spans in which now lies. What may have been added already is not added again."""
+        ...
+
+    def history(self, over: str, team: str | None = None, queue: str | None = None) -> History:
+        """Return what is known of the last 1h, 24h or 7d, span by span, also where that is nothing.
+
+        It is about the jobs of *team*, by its name, and those of *queue*, or about all.
         """
         ...
 
@@ -859,7 +913,17 @@ class Inspects(Protocol):
         ...
 
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
-        """Return up to *limit* jobs, newest first; pass the last one's id as *before* for the next page."""
+        """Return up to *limit* jobs, newest first; pass the last one's id as *before* for the next page.
+
+        Where few fit, all jobs are looked through, some at a time, however long that takes.
+        """
+        ...
+
+    def look(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> JobPage:
+        """Return up to *limit* jobs likewise, from among so many of the newest as can be looked at in no time.
+
+        So there may be fewer, or none, though older ones fit: the page says where to go on.
+        """
         ...
 
     def lags(self) -> Lags:
@@ -912,6 +976,7 @@ class Store(
     Queues,
     Limits,
     Breakers,
+    Samples,
     Alerts,
     Retention,
     Secrets,

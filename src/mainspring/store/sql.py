@@ -15,7 +15,8 @@ from mainspring.model.audit import Entry, Record, Verdict
 from mainspring.model.breaker import BreakerStatus, Trip
 from mainspring.model.change import Change
 from mainspring.model.channel import Channel
-from mainspring.model.dead import Group, Letter
+from mainspring.model.dead import Count, Group, Letter
+from mainspring.model.history import History
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import FoundLine, LogEntry, LogFilter, LogLine, Progress
 from mainspring.model.lifecycle import Settlement
@@ -50,6 +51,7 @@ from mainspring.store import (
     queues,
     results,
     retention,
+    samples,
     schedules,
     secrets,
     sessions,
@@ -70,6 +72,7 @@ from mainspring.store.protocol import (
     Expired,
     Fired,
     JobFilter,
+    JobPage,
     Lags,
     LetterFilter,
     LogSearch,
@@ -77,6 +80,7 @@ from mainspring.store.protocol import (
     Promoted,
     Released,
 )
+from mainspring.tally import Counts, Place
 
 
 class SqlStore:
@@ -86,8 +90,8 @@ class SqlStore:
         self._db = db
         self._ruled = notify.Ruled(db)
 
-    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN) -> list[UUID]:
-        return enqueue.enqueue(self._db, jobs, conn)
+    def enqueue(self, jobs: Sequence[NewJob], conn: object = OWN, entries: Sequence[Entry] = ()) -> list[UUID]:
+        return enqueue.enqueue(self._db, jobs, conn, entries=entries)
 
     def enqueue_workflow(self, new: NewWorkflow, conn: object = OWN) -> UUID:
         (stored,) = enqueue.enqueue(self._db, [new.job], conn, new.members)
@@ -181,6 +185,9 @@ class SqlStore:
     def dead_count(self, match: LetterFilter) -> int:
         return dead.count(self._db, match)
 
+    def dead_among(self, most: int, team: str | None = None) -> Count:
+        return dead.count_among(self._db, most, team)
+
     def dead_letters(self, match: LetterFilter, after: UUID | None = None, limit: int = 5_000) -> list[Letter]:
         return dead.letters(self._db, match, after, limit)
 
@@ -212,6 +219,9 @@ class SqlStore:
 
     def alert(self, node: str, limit: int = 100) -> Alerted:
         return alerts.alert(self._db, node, limit)
+
+    def sample(self) -> timedelta:
+        return samples.sample(self._db)
 
     def release(self, limit: int = 500) -> Released:
         return sweep.release(self._db, limit)
@@ -269,8 +279,8 @@ class SqlStore:
     def set_ageing(self, name: str, ageing: timedelta | None) -> None:
         queues.set_ageing(self._db, name, ageing)
 
-    def queues(self, team: str | None = None) -> list[Queue]:
-        return queues.queues(self._db, team)
+    def queues(self, team: str | None = None, *, quick: bool = False) -> list[Queue]:
+        return queues.queues(self._db, team, quick)
 
     def give_queue(self, name: str, team: str | None) -> None:
         queues.give(self._db, name, team)
@@ -329,6 +339,12 @@ class SqlStore:
     def verify_audit(self) -> Verdict:
         return audit.verify(self._db)
 
+    def add_counts(self, counts: Mapping[Place, Counts]) -> None:
+        samples.add(self._db, counts)
+
+    def history(self, over: str, team: str | None = None, queue: str | None = None) -> History:
+        return samples.history(self._db, over, team, queue)
+
     def put_alert(self, new: NewAlert) -> None:
         alerts.put(self._db, new)
 
@@ -379,6 +395,9 @@ class SqlStore:
 
     def page(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> list[Job]:
         return inspect.page(self._db, match or JobFilter(), before, limit)
+
+    def look(self, match: JobFilter | None = None, *, before: UUID | None = None, limit: int = 50) -> JobPage:
+        return inspect.look(self._db, match or JobFilter(), before, limit)
 
     def changes(self, since: datetime, until: datetime | None = None, limit: int = 1_000) -> list[Change]:
         return changes.changes(self._db, since, until, limit)

@@ -14,7 +14,7 @@ from mainspring.model import lifecycle
 from mainspring.model.duration import duration
 from mainspring.model.fairness import FIRST, TURN
 from mainspring.model.ids import first_id
-from mainspring.model.job import Job
+from mainspring.model.job import Job, JobState
 from mainspring.model.retention import day_of
 from mainspring.store import rows
 from mainspring.store.database import Database, Row, Runner
@@ -25,6 +25,7 @@ from mainspring.store.protocol import Expired, Promoted, Released
 from mainspring.store.release import release_due
 from mainspring.store.retention import Tell, in_force, prune_ahead
 from mainspring.store.rows import to_job
+from mainspring.store.samples import add_failed
 from mainspring.store.settle import apply
 from mainspring.store.turns import line_up
 
@@ -115,9 +116,12 @@ def _reap_batch(tx: Runner, session: UUID) -> tuple[int, set[str]] | None:
     ((name, lease),) = dead
     why = f"worker {name} ({session}) did not renew its lease of {lease.total_seconds():g} s"
     held = [to_job(row) for row in tx.run("lock_held", session=session, limit=REAP_BATCH)]
-    settled, topics = apply(tx, [lifecycle.reap(job, why) for job in _with_slots(tx, held)])
+    decided = [lifecycle.reap(job, why) for job in _with_slots(tx, held)]
+    settled, topics = apply(tx, decided)
     # Not by how many were found: one that its late worker settles while we wait for its lock drops out of the batch.
     tx.run("close_session", session=session)
+    failed = {one.job_id for one in decided if one.state is JobState.FAILED}
+    add_failed(tx, (job for job in held if job.id in failed & settled))
     return len(settled), topics
 
 

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mainspring import __version__
 from mainspring.api.policy import Policy
 from mainspring.clock import SystemClock
+from mainspring.model.queue import jobs_in
 from mainspring.model.span import coarse, span
 
 _clock = SystemClock()
@@ -39,6 +40,11 @@ def ago(moment: datetime | None) -> str:
 def exact(moment: datetime | None) -> str:
     """Return *moment* to the second, in UTC."""
     return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def picked(moment: datetime | None) -> str:
+    """Return *moment* as a field has it in which a time is picked, in UTC."""
+    return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M}"
 
 
 def lasting(length: timedelta | float | None) -> str:
@@ -80,5 +86,14 @@ _environment = Environment(
     lstrip_blocks=True,
 )
 _environment.filters.update(
-    {"ago": ago, "exact": exact, "lasting": lasting, "short": short, "pretty": pretty, "figure": figure}
+    {
+        "ago": ago,
+        "exact": exact,
+        "lasting": lasting,
+        "short": short,
+        "pretty": pretty,
+        "figure": figure,
+        "jobs_in": jobs_in,
+        "picked": picked,
+    }
 )

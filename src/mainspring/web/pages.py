@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 from fastapi import FastAPI
+from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -36,6 +37,8 @@ HEADERS = {
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Frame-Options": "DENY",
+    # Not none: a browser that may not say where a form comes from sends `Origin: null`, which is taken for elsewhere.
+    "Referrer-Policy": "same-origin",
 }
 
 
@@ -51,6 +54,11 @@ class Visit:
     @property
     def app(self) -> Mainspring:
         return self.caller.app
+
+    @property
+    def chosen(self) -> str | None:
+        """The team that he has chosen; None if he looks at what is his without."""
+        return self.caller.team if self.caller.named else None
 
     def asked(self, name: str) -> str:
         """Return what the address says under *name*; nothing if it does not."""
@@ -74,11 +82,12 @@ class Visit:
             visit=self,
             team=self.caller.team,
             said=words,
-            proof=session.proof_of(self.caller.token),
+            proof=session.proof_of(self.caller.token, self.chosen),
             path=self.request.url.path,
             **more,
         )
         answer = Response(page, status, HEADERS, "text/html")
+        session.stay_in(answer, self.request, self.chosen)
         if words:
             session.forget(answer, session.SAID)
         return answer
@@ -86,6 +95,7 @@ class Visit:
     def go(self, address: str, words: str = "") -> Response:
         """Return what leads the browser to *address*, where *words* are shown."""
         answer = RedirectResponse(address, 303)
+        session.stay_in(answer, self.request, self.chosen)
         if words:
             session.say(answer, self.request, words)
         return answer
@@ -141,20 +151,26 @@ async def _answer(view: View, visit: Visit) -> Response:
 
 
 async def _visit(request: Request, policy: Policy) -> Visit:
-    token = session.token_of(request)
-    caller = await request.app.state.gate.admit_shown(token, policy, session.teams_of(request))
+    token, gate = session.token_of(request), request.app.state.gate
+    await gate.check_shown(token)  # a form says for which team it is, but those of strangers are not read
     session.check_visit(request, token)
-    form = Form({})
+    form, teams = Form({}), session.teams_of(request)
     if request.method != "GET":
         form = await read_form(request)
-        session.check_proof(form[session.PROOF], token)
+        teams = session.proven_teams(form[session.PROOF], token)
+    caller = await gate.admit_shown(token, policy, teams)
     return Visit(request, caller, form, request.path_params)
+
+
+def address_of(url: URL) -> str:
+    """Return what leads to *url* on this site."""
+    return f"{url.path}?{url.query}" if url.query else url.path
 
 
 def _refused(request: Request, status: int, sentence: str) -> Response:
     """Return the page that says what is wrong; of who is not let in, the one to log in by."""
     if status == 401:
-        wanted = request.url.path if request.method == "GET" else "/"
+        wanted = address_of(request.url) if request.method == "GET" else "/"
         answer: Response = RedirectResponse(f"{LOGIN}?next={quote(wanted)}", 303)
         session.forget(answer, session.TOKEN)
         return answer
@@ -162,4 +178,4 @@ def _refused(request: Request, status: int, sentence: str) -> Response:
     return Response(page, status, HEADERS, "text/html")
 
 
-__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit"]
+__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit", "address_of"]

@@ -1,7 +1,8 @@
 """Sessions of browsers: the token is the session, so that what ends the one ends the other.
 
 It is kept in a cookie that no script can read and no other site has sent along with a form. Forms carry a second proof
-that they come from a page of ours, which is made of the token and so needs no place to be kept.
+that they come from a page of ours, which is made of the token and so needs no place to be kept. It names the team that
+the page showed, so that what somebody does is done there, whatever he has chosen elsewhere since.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from binascii import Error
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mainspring.api.callers import TEAM_HEADER
 from mainspring.api.origin import check_origin
 from mainspring.api.problems import Problem
+from mainspring.model.token import ALL_TEAMS
 
 TOKEN, TEAM, SAID = "mainspring_token", "mainspring_team", "mainspring_said"
 PROOF = "proof"
@@ -30,14 +33,33 @@ def token_of(request: Request) -> str | None:
 
 
 def teams_of(request: Request) -> set[str]:
-    """Return the team that the visitor has chosen, if any."""
-    chosen = request.query_params.get("team") or request.cookies.get(TEAM)
-    return {chosen} if chosen else set()
+    """Return the team that the visitor has chosen, if any; to look at all teams is to choose none.
+
+    A page that is brought up to date says whose it is, as another may have been chosen in another window.
+    """
+    chosen = request.query_params.get("team") or request.headers.get(TEAM_HEADER) or request.cookies.get(TEAM)
+    return {chosen} if chosen and chosen != ALL_TEAMS else set()
 
 
-def proof_of(token: str | None) -> str:
-    """Return what forms of whoever has *token* carry."""
-    return hmac.digest((token or _NOBODY).encode(), b"mainspring form", "sha256").hex()
+def stay_in(answer: Response, request: Request, team: str | None) -> None:
+    """Have the visitor stay in *team* if a page of ours has led there: what it leads to next is that team's as well.
+
+    That a page brings itself up to date is no step of the visitor's, who may be elsewhere in another window.
+    """
+    by_link = request.headers.get("sec-fetch-site") == "same-origin" and _is_led_here(request)
+    led = request.method != "GET" or (by_link and request.query_params.get("team") == team)
+    if not led or team == request.cookies.get(TEAM):
+        return
+    if team is None:
+        forget(answer, TEAM)
+    else:
+        keep(answer, request, TEAM, team)
+
+
+def proof_of(token: str | None, team: str | None) -> str:
+    """Return what forms of whoever has *token* carry on a page of *team*, or on one for which none was chosen."""
+    name = team or ""
+    return f"{name}:{hmac.digest((token or _NOBODY).encode(), f'mainspring form {name}'.encode(), 'sha256').hex()}"
 
 
 def check_visit(request: Request, token: str | None) -> None:
@@ -55,11 +77,14 @@ def check_visit(request: Request, token: str | None) -> None:
         raise Problem(403, "foreign-origin", "expected no form of a page from elsewhere")
 
 
-def check_proof(form_proof: str, token: str | None) -> None:
-    if not hmac.compare_digest(form_proof.encode(), proof_of(token).encode()):
+def proven_teams(proof: str, token: str | None) -> set[str]:
+    """Return the team of the page that a form with this *proof* comes from, if one was chosen."""
+    team = proof.partition(":")[0]
+    if not hmac.compare_digest(proof.encode(), proof_of(token, team).encode()):
         raise Problem(
             403, "foreign-form", "expected a form of a page of ours; go back, load it anew, and send it again"
         )
+    return {team} if team else set()
 
 
 def keep(answer: Response, request: Request, name: str, value: str) -> None:

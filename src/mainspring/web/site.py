@@ -15,6 +15,7 @@ from mainspring.web.replays import Replays
 from mainspring.web.views import (
     alerts,
     audit,
+    bulk,
     dead,
     jobs,
     limits,
@@ -31,8 +32,17 @@ from mainspring.web.views import (
 )
 
 PAGES: tuple[Pages, ...] = (
-    *(overview.pages, jobs.pages, schedule_form.pages, schedules.pages, workflows.pages, dead.pages, login.pages),
-    *(queues.pages, workers.pages, limits.pages, alerts.pages, notifications.pages, tokens.pages, audit.pages),
+    *(overview.pages, jobs.pages, bulk.pages, schedule_form.pages, schedules.pages, workflows.pages, dead.pages),
+    *(
+        login.pages,
+        queues.pages,
+        workers.pages,
+        limits.pages,
+        alerts.pages,
+        notifications.pages,
+        tokens.pages,
+        audit.pages,
+    ),
 )
 
 _KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from mainspring.model.job import JobState
 from mainspring.model.lifecycle import Settlement
-from mainspring.model.outcome import Returned, Succeeded
+from mainspring.model.outcome import Failed, Returned, Succeeded, TimedOut
 from mainspring.model.text import counted
-from mainspring.tally import SECONDS, Histogram, Tally
+from mainspring.tally import SECONDS, Counts, Histogram, Place, Tally
 from mainspring.worker.held import Held
 
 _EXACT = 10
-"""Jobs of a batch and a queue whose times are all looked at; of more, about as many stand for the others."""
+"""Jobs of a batch, a team and a queue whose times are all looked at; of more, about as many stand for the others."""
+
+_FAILURES = (Failed.name, TimedOut.name)
+_AGAIN = (JobState.RETRYING, JobState.READY, JobState.SCHEDULED)
 
 log = logging.getLogger("mainspring.worker")
 
@@ -30,22 +34,21 @@ def count(tally: Tally, batch: Sequence[Ended]) -> None:
 
 def _count(tally: Tally, batch: Sequence[Ended]) -> None:
     endings = _endings(batch)
-    queues = {queue for queue, _, _ in endings}
+    places = {place for place, _, _, _ in endings}
     with tally.lock:
         tally.settles.add(len(batch))
-        for (_, task, outcome), many in endings.items():
+        for (place, task, outcome, state), many in endings.items():
             if outcome is not None and outcome != Returned.name:
                 tally.attempts[task, outcome] += many
-            if outcome == Succeeded.name:
-                tally.finished[task, outcome] += many
-            else:
-                _count_finished(tally, [ended for ended in batch if ended[1].outcome == outcome], task)
-        for queue in queues:
-            _time(tally, queue, batch if len(queues) == 1 else [one for one in batch if one[0].job.queue == queue])
+            if state.final:
+                tally.finished[task, state.value] += many
+            _count_for_charts(tally.counts(place), outcome, state, many)
+        for place, ended in _by_place(batch, places).items():
+            _time(tally, place, ended)
 
 
-def _endings(batch: Sequence[Ended]) -> Mapping[tuple[str, str, str | None], int]:
-    """Return how many there are of each queue, task and outcome.
+def _endings(batch: Sequence[Ended]) -> Mapping[tuple[Place, str, str | None, JobState], int]:
+    """Return how many there are of each place, task, outcome and state.
 
     A flood is mostly of one kind, and then nothing is made for each job: that would be more work for the garbage
     collector than for us.
@@ -53,27 +56,45 @@ def _endings(batch: Sequence[Ended]) -> Mapping[tuple[str, str, str | None], int
     tasks = {held.task.name for held, _ in batch}
     outcomes = {settlement.outcome for _, settlement in batch}
     queues = {held.job.queue for held, _ in batch}
-    if len(tasks) == len(outcomes) == len(queues) == 1:
-        return {(queues.pop(), tasks.pop(), outcomes.pop()): len(batch)}
-    return Counter([(held.job.queue, held.task.name, settlement.outcome) for held, settlement in batch])
+    teams = {held.job.team for held, _ in batch}
+    if len(tasks) == len(queues) == len(teams) == 1 and outcomes == {Succeeded.name}:
+        return {((teams.pop(), queues.pop()), tasks.pop(), Succeeded.name, JobState.SUCCEEDED): len(batch)}
+    return Counter([(_place(held), held.task.name, settlement.outcome, settlement.state) for held, settlement in batch])
 
 
-def _count_finished(tally: Tally, alike: Sequence[Ended], task: str) -> None:
-    """Count those of *task* that have ended for good, as attempts that did not succeed may or may not."""
-    for held, settlement in alike:
-        if settlement.state.final and held.task.name == task:
-            tally.finished[task, settlement.state.value] += 1
+def _by_place(batch: Sequence[Ended], places: Collection[Place]) -> Mapping[Place, Sequence[Ended]]:
+    if len(places) == 1:
+        return dict.fromkeys(places, batch)
+    parted: dict[Place, list[Ended]] = {place: [] for place in places}
+    for ended in batch:
+        parted[_place(ended[0])].append(ended)
+    return parted
 
 
-def _time(tally: Tally, queue: str, ended: Sequence[Ended]) -> None:
-    step = 1 + len(ended) // _EXACT
+def _place(held: Held) -> Place:
+    return held.job.team, held.job.queue
+
+
+def _count_for_charts(counts: Counts, outcome: str | None, state: JobState, many: int) -> None:
+    if state is JobState.SUCCEEDED:
+        counts.succeeded += many
+    elif state is JobState.FAILED:
+        counts.failed += many
+    elif outcome in _FAILURES and state in _AGAIN:
+        counts.retried += many
+
+
+def _time(tally: Tally, place: Place, ended: Sequence[Ended]) -> None:
+    step, queue = 1 + len(ended) // _EXACT, place[1]
     if queue not in tally.runs:
         tally.waits[queue], tally.runs[queue] = Histogram(SECONDS), Histogram(SECONDS)
-    waits, runs = tally.waits[queue], tally.runs[queue]
+    waits, runs, drawn = tally.waits[queue], tally.runs[queue], tally.counts(place).waits
     for index in range(0, len(ended), step):
         held, times = ended[index][0], min(step, len(ended) - index)
         if held.began:  # or else it went back unstarted
-            waits.add(max(0.0, _waited(held)), times)
+            waited = max(0.0, _waited(held))
+            waits.add(waited, times)
+            drawn.add(waited, times)
             runs.add(held.took, times)
 
 

@@ -15,6 +15,7 @@ from mainspring.model.retry import leaves
 from mainspring.model.text import cut
 
 _OURS = str(Path(__file__).parents[1])
+_DEMO = str(Path(__file__).parents[1] / "demo.py")  # which stands for an app of a user's
 _LIBRARIES = tuple({_OURS, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))})
 _LONGEST = 20_000
 _DEEPEST = 50
@@ -92,9 +93,13 @@ def _causes(error: BaseException, redact: Redact) -> str:
 
 
 def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     return trace
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_OURS) and file != _DEMO
 
 
 def _where(trace: TracebackType | None) -> str:
@@ -103,7 +108,7 @@ def _where(trace: TracebackType | None) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         deepest = _place(code, trace)
-        if not code.co_filename.startswith(_LIBRARIES):
+        if code.co_filename == _DEMO or not code.co_filename.startswith(_LIBRARIES):
             own = deepest
         trace = trace.tb_next
     return own or deepest

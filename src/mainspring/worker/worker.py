@@ -53,6 +53,7 @@ from mainspring.worker.held import Held, about
 from mainspring.worker.pace import Pace
 from mainspring.worker.queues import Queues
 from mainspring.worker.reveal import Revealer
+from mainspring.worker.sample import Sampler
 from mainspring.worker.session import WorkerSession
 from mainspring.worker.settle import Settler
 from mainspring.worker.watch import Watch
@@ -123,6 +124,7 @@ class Worker:
             gone=given.gone,
             tally=given.tally,
         )
+        self._sampler = Sampler(given.store, given.tally)
         self._lanes = self._make_lanes(tasks)
         self._claimer_of = {lane.executor: self._claimer(lane) for lane in self._lanes}
         self._claimers = list(self._claimer_of.values())
@@ -159,6 +161,7 @@ class Worker:
         settled = self._settler.finish(_LAST_WRITES)
         self._close(give_up)
         if settled:  # or else the database is away, and will see by itself when the lease ends
+            self._sampler.add()
             with suppress(StoreError):
                 self._beats.close_session(self.session.id)
         return settled
@@ -280,7 +283,8 @@ class Worker:
 
     def _loops(self) -> list[Loop]:
         claims = [loop for claimer in self._claimers for loop in claimer.loops]
-        return [self._settler.loop, self._heartbeat.loop, self._watch.loop, *claims, self._listen]
+        own = [self._settler.loop, self._heartbeat.loop, self._watch.loop, self._sampler.loop]
+        return [*own, *claims, self._listen]
 
     def _close(self, give_up: float) -> None:
         for executor in self._executors():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.clock import random_bits
-from mainspring.model.ids import IdSource, uuid7
+from mainspring.model.ids import IdSource, first_id, made_at, uuid7
 
 MILLISECONDS = st.integers(min_value=0, max_value=2**48 - 1)
 RANDOMNESS = st.integers(min_value=0, max_value=2**74 - 1)
@@ -128,3 +129,11 @@ def test_two_copies_of_a_source_as_a_fork_makes_them_do_not_collide() -> None:
     child = copy.copy(parent)
 
     assert set(drawn(parent, 5_000)).isdisjoint(drawn(child, 5_000))
+
+
+def test_an_id_says_when_it_was_made() -> None:
+    moment = datetime(2026, 11, 15, 9, 30, 0, 123_000, tzinfo=UTC)
+
+    assert made_at(first_id(moment)) == moment
+    assert made_at(uuid7(0, 2**74 - 1)) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert first_id(moment) <= uuid7((moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1), 5)

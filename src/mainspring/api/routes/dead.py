@@ -9,7 +9,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from mainspring.api.callers import Asking
-from mainspring.api.documents import NO_NUL, ChosenRequest, CountDocument, Groups, JobPage
+from mainspring.api.documents import NO_NUL, ChosenRequest, CountDocument, Groups, JobPage, LettersDocument
 from mainspring.api.pages import Limit, QueueName, TaskName, page
 from mainspring.api.policy import needs
 from mainspring.api.routing import Routes, answer
@@ -30,6 +30,12 @@ GroupText = Annotated[
 def list_groups(caller: Asking, queue: QueueName = None, task: TaskName = None, limit: Limit = 50) -> Response:
     """List dead letters by their cause, the one seen last first."""
     return answer({"items": [group_document(group) for group in caller.app.dead.groups(queue, task, limit)]})
+
+
+@routes.get("/dead/count", needs(Role.VIEWER), gives=LettersDocument)
+def count_letters(caller: Asking, group: GroupText = None, queue: QueueName = None, task: TaskName = None) -> Response:
+    """Count dead letters."""
+    return answer({"count": caller.app.dead.count(group, queue, task)})
 
 
 @routes.get("/dead", needs(Role.VIEWER), gives=JobPage)

@@ -10,7 +10,7 @@ from mainspring.api.callers import Asking
 from mainspring.api.documents import Attempts, Reasons, Steps
 from mainspring.api.policy import needs
 from mainspring.api.routing import Routes, answer
-from mainspring.documents.jobs import attempt_document, reason_document, step_document
+from mainspring.documents.jobs import attempt_document, opened_step, reason_document, step_document
 from mainspring.model.token import Role
 
 routes = Routes("jobs")
@@ -32,4 +32,4 @@ def explain_job(caller: Asking, job_id: UUID) -> Response:
 def list_steps(caller: Asking, job_id: UUID) -> Response:
     """List the steps that a job has done, and the sleep or signal that it waits for."""
     job = caller.app.job(job_id)
-    return answer({"items": [step_document(job.snapshot, one, caller.keys) for one in job.stored_steps()]})
+    return answer({"items": [step_document(opened_step(job.snapshot, one, caller.keys)) for one in job.stored_steps()]})

@@ -25,12 +25,13 @@ from mainspring.api.documents import (
     SignalRequest,
     StateDocument,
 )
-from mainspring.api.pages import KeyText, Limit, QueueName, TaskName, page
+from mainspring.api.pages import ErrorText, KeyText, Limit, Moment, QueueName, TaskName
 from mainspring.api.policy import needs
 from mainspring.api.requests import JsonRequest
-from mainspring.api.results import result_of
 from mainspring.api.routing import Routes, answer
+from mainspring.client import Match
 from mainspring.documents.jobs import job_document
+from mainspring.documents.results import result_of
 from mainspring.errors import InvalidValue, JobNotFound, MainspringError
 from mainspring.job_handle import JobHandle
 from mainspring.model.job import Job, JobState, NewJob
@@ -115,12 +116,29 @@ def list_jobs(  # noqa: PLR0913 - one parameter for each filter
     queue: QueueName = None,
     task: TaskName = None,
     key: KeyText = None,
+    since: Annotated[Moment, Query(description="Only those made then or later.")] = None,
+    until: Annotated[Moment, Query(description="Only those made before.")] = None,
+    finished_since: Annotated[Moment, Query(description="Only those that ended then or later.")] = None,
+    finished_until: Annotated[Moment, Query(description="Only those that ended before.")] = None,
+    error: ErrorText = None,
     before: Annotated[UUID | None, Query(description="Only those older than this one, for the next page.")] = None,
     limit: Limit = 50,
 ) -> Response:
-    """List jobs, newest first."""
-    found = caller.app.jobs(state=state, queue=queue, task=task, key=key, before=before, limit=limit)
-    return answer(page(found, limit, lambda job: job_document(job.snapshot, caller.keys), lambda job: job.id))
+    """List jobs, newest first.
+
+    A time is an instant, or how long ago that was, such as `90m`. No more jobs are looked at than can be in no time:
+    where few fit, there may be fewer than `limit`, or none, and more from `next` on.
+    """
+    client = caller.app.client
+    times: Match = {
+        "since": since,
+        "until": until,
+        "finished_since": finished_since,
+        "finished_until": finished_until,
+    }
+    match = client.match({"state": state, "queue": queue, "task": task, "key": key, "error": error, **times})
+    found = client.look(match, before, limit)
+    return answer({"items": [job_document(job, caller.keys) for job in found.jobs], "next": found.before})
 
 
 @routes.get("/jobs/{job_id}", needs(Role.VIEWER), gives=JobDocument, problems=(429,))

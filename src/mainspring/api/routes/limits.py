@@ -15,6 +15,7 @@ from mainspring.api.documents import (
     Count,
     Document,
     Limits,
+    ResetDocument,
     ResetRequest,
     TripRequest,
 )
@@ -59,6 +60,12 @@ def list_breakers(caller: Asking) -> Response:
     return answer({"items": [breaker_document(one) for one in caller.whole.breakers.list()]})
 
 
+@routes.get("/breakers/{key:path}", needs(Role.VIEWER, Where.FLEET), gives=BreakerDocument)
+def get_breaker(caller: Asking, key: KeyInPath) -> Response:
+    """Show how a breaker stands; one that nothing is known of is closed."""
+    return answer(breaker_document(caller.whole.breakers.get(key)))
+
+
 @routes.post(
     "/breakers/{key:path}/trip", needs(Role.OPERATOR, Where.FLEET, records="breaker.trip"), gives=BreakerDocument
 )
@@ -72,10 +79,10 @@ def trip_breaker(caller: Asking, key: KeyInPath, wanted: TripRequest | None = No
 
 
 @routes.post(
-    "/breakers/{key:path}/reset", needs(Role.OPERATOR, Where.FLEET, records="breaker.reset"), gives=BreakerDocument
+    "/breakers/{key:path}/reset", needs(Role.OPERATOR, Where.FLEET, records="breaker.reset"), gives=ResetDocument
 )
 def reset_breaker(caller: Asking, key: KeyInPath, wanted: ResetRequest | None = None) -> Response:
     """Close a breaker. Jobs that wait for it go on one after the other, or all at once if that is asked for."""
     caller.record(key)
-    caller.whole.breakers.reset(key, all=wanted is not None and wanted.all)
-    return answer(breaker_document(caller.whole.breakers.get(key)))
+    was_open = caller.whole.breakers.reset(key, all=wanted is not None and wanted.all)
+    return answer({**breaker_document(caller.whole.breakers.get(key)), "reset": was_open})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from mainspring.api.callers import Asking
-from mainspring.api.documents import PauseDocument, QueueRequest, Queues, ReasonRequest, ResumedDocument, Tasks
+from mainspring.api.documents import PauseDocument, Pauses, QueueRequest, Queues, ReasonRequest, ResumedDocument, Tasks
 from mainspring.api.pages import NameInPath
 from mainspring.api.policy import Where, needs
 from mainspring.api.routing import Routes, answer, nothing
@@ -18,8 +18,11 @@ routes = Routes("queues")
 
 @routes.get("/queues", needs(Role.VIEWER), gives=Queues)
 def list_queues(caller: Asking) -> Response:
-    """List the queues that have unfinished jobs, a worker, ageing on or a pause, by name."""
-    return answer({"items": [queue_document(queue) for queue in caller.app.queues.list()]})
+    """List the queues that have unfinished jobs, a worker, ageing on or a pause, by name.
+
+    Jobs are counted up to so many that this takes no time; `more` says of which states there are more.
+    """
+    return answer({"items": [queue_document(queue) for queue in caller.app.queues.list(quick=True)]})
 
 
 @routes.put("/queues/{name:path}", needs(Role.OPERATOR, records="queue.set"), status=204)
@@ -54,6 +57,12 @@ def list_tasks(caller: Asking) -> Response:
         for task in sorted(caller.app.tasks, key=lambda task: task.name)
     ]
     return answer({"items": items})
+
+
+@routes.get("/paused-tasks", needs(Role.VIEWER, Where.FLEET), gives=Pauses)
+def list_paused(caller: Asking) -> Response:
+    """List the tasks that are paused, by name."""
+    return answer({"items": [pause_document(pause) for pause in caller.whole.paused_tasks.list()]})
 
 
 @routes.post(

@@ -41,6 +41,7 @@ class SecretDocument(Document):
     created_at: datetime
     changed_at: datetime
     changed_by: str
+    key_id: str = Field(description="Of the key with which it is sealed.")
 
 
 class Secrets(Document):

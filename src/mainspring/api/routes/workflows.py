@@ -11,6 +11,7 @@ from starlette.responses import Response
 from mainspring.api.callers import Asking, Caller
 from mainspring.api.documents import (
     JobPage,
+    PictureDocument,
     ReasonRequest,
     StateDocument,
     WorkflowDocument,
@@ -21,10 +22,10 @@ from mainspring.api.graphs import built
 from mainspring.api.pages import Limit, page
 from mainspring.api.policy import needs
 from mainspring.api.problems import Problem
-from mainspring.api.results import result_of
 from mainspring.api.routing import Routes, answer
 from mainspring.documents.jobs import job_document
-from mainspring.documents.workflows import workflow_document
+from mainspring.documents.results import result_of
+from mainspring.documents.workflows import picture_document, workflow_document
 from mainspring.model.job import JobState
 from mainspring.model.token import Role
 from mainspring.workflow_handle import WorkflowHandle
@@ -88,6 +89,12 @@ def list_members(
     """List the jobs of a workflow, oldest first."""
     found = _found(caller, job_id).page(after, limit)
     return answer(page(found, limit, lambda job: job_document(job, caller.keys), lambda job: job.id))
+
+
+@routes.get("/workflows/{job_id}/picture", needs(Role.VIEWER), gives=PictureDocument)
+def draw_workflow(caller: Asking, job_id: UUID) -> Response:
+    """Show how the jobs of a workflow stand, and which come after which: up to 10,000 of them."""
+    return answer(picture_document(_found(caller, job_id).picture()))
 
 
 @routes.post("/workflows/{job_id}/cancel", needs(Role.SUBMITTER, records="workflow.cancel"), gives=StateDocument)

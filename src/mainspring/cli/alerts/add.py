@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import timedelta
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from mainspring.app import DEFAULT_URL, Mainspring
+from mainspring.app import DEFAULT_URL
+from mainspring.cli.alerts.look import told_alert
 from mainspring.cli.alerts.options import AlertId
+from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import length, share, value, whole_number
-from mainspring.documents.alerts import alert_document
+from mainspring.documents.told import as_document
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.alert import EVERY, RULES, Rule, described
 from mainspring.model.channel import channel_of
@@ -83,15 +84,15 @@ def add(  # noqa: PLR0913 - one parameter for each option
     }
     rule = _rule(rule_name, {name: text for name, text in thresholds.items() if text is not None})
     channels = [channel_of(value(text)) for text in notify or []]
-    with closing(Mainspring(url, team=team)) as app:
-        note(app.audit.record, "alert.put", [alert_id], rule=described(rule))
-        alert = app.alerts.add(
-            alert_id, rule, every=length(every, "--every"), hold=length(hold, "--hold"), notify=channels
+    with app_at(url, team=team, new=True) as app:
+        note(app, "alert.put", [alert_id], rule=described(rule))
+        alert = told_alert(
+            app.alerts.add(alert_id, rule, every=length(every, "--every"), hold=length(hold, "--hold"), notify=channels)
         )
     if as_json:
-        say_json(alert_document(alert))
+        say_json(as_document(alert))
     else:
-        say(f"{alert.id}: {described(alert.definition.rule)}, looked at every {spelled(alert.definition.every)}")
+        say(f"{alert.id}: {alert.rule['text']}, looked at every {alert.every}")
 
 
 def _rule(name: str, given: Mapping[str, str]) -> Rule:

@@ -14,7 +14,7 @@ def remove(alert_id: AlertId, team: Team = None, url: Url = DEFAULT_URL, as_json
     """Remove an alert. Nobody is told of it any more, not even that it has resolved."""
     with app_at(url, team=team) as app:
         app.alerts.get(alert_id)  # which says so if there is no such alert
-        note(app.audit.record, "alert.remove", [alert_id])
+        note(app, "alert.remove", [alert_id])
         app.alerts.remove(alert_id)
     if as_json:
         say_json({"removed": alert_id})

@@ -30,8 +30,8 @@ def list_audit(
     team: TeamName = None, limit: Limit = 20, before: Before = None, url: Url = DEFAULT_URL, as_json: AsJson = False
 ) -> None:
     """List what was asked for, the last first."""
-    with app_at(url) as app:
-        found = app.audit.list(team=team, before=before, limit=limit)
+    with app_at(url, team=team) as app:
+        found = app.audit.list(before=before, limit=limit)
     more = found[-1].seq if len(found) == limit and found[-1].seq > 1 else None
     if as_json:
         say_json({"entries": [record_document(one) for one in found], "before": more})

@@ -11,7 +11,7 @@ from mainspring.cli.breakers.options import DEFAULT_LASTING, AllAtOnce, BreakerK
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
-from mainspring.cli.pauses import By, Reason
+from mainspring.cli.pauses import By, Reason, who
 from mainspring.cli.times import span
 from mainspring.cli.values import length
 from mainspring.documents.limits import breaker_document
@@ -39,8 +39,8 @@ def trip(
         )
     check_breaker_key(key)
     with app_at(url) as app:
-        note(app.audit.record, "breaker.trip", [key], lasting=lasting, reason=reason, by=by)
-        tripped = app.breakers.trip(key, lasting=wanted, reason=reason, by=by)
+        note(app, "breaker.trip", [key], lasting=lasting, reason=reason, by=by)
+        tripped = app.breakers.trip(key, lasting=wanted, reason=reason, **who(app, by))
     if as_json:
         say_json(breaker_document(tripped))
     else:
@@ -52,7 +52,7 @@ def reset(key: BreakerKey, all_at_once: AllAtOnce = False, url: Url = DEFAULT_UR
     check_breaker_key(key)
     with app_at(url) as app:
         breakers = app.breakers
-        note(app.audit.record, "breaker.reset", [key], all=all_at_once or None)
+        note(app, "breaker.reset", [key], all=all_at_once or None)
         was_open = breakers.reset(key, all=all_at_once)
         after = breakers.get(key)
         near = [] if was_open else [one.key for one in breakers.list() if one.phase is not Phase.CLOSED]

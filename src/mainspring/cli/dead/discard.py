@@ -7,7 +7,7 @@ from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by, note_letters
 from mainspring.cli.options import AsJson, Queue, TaskName, Team, Url
-from mainspring.cli.output import say, say_json
+from mainspring.cli.output import counting, say, say_json
 from mainspring.model.text import counted
 
 
@@ -31,7 +31,8 @@ def discard(  # noqa: PLR0913 - one parameter for each option
             return
         if count:
             note_letters(app, "discard", chosen, count, reason)
-        discarded = app.dead.discard(reason=reason, **chosen) if count else 0
+        with counting("Discard jobs", quiet=as_json):
+            discarded = app.dead.discard(reason=reason, **chosen) if count else 0
     if as_json:
         say_json({"found": count, "discarded": discarded})
     elif count:

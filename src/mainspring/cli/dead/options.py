@@ -8,7 +8,7 @@ from uuid import UUID
 
 import typer
 
-from mainspring.app import Mainspring
+from mainspring.cli.apps import App
 from mainspring.cli.ids import find
 from mainspring.cli.note import note
 from mainspring.dead import Chosen
@@ -26,7 +26,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before acting
 
 
 def chosen_by(
-    app: Mainspring, group: str | None, ids: Sequence[str] | None, queue: str | None, task: str | None
+    app: App, group: str | None, ids: Sequence[str] | None, queue: str | None, task: str | None
 ) -> tuple[Chosen, int]:
     """Return which dead letters a command means, and how many these are."""
     if bool(ids) == (group is not None or queue is not None or task is not None):
@@ -35,13 +35,13 @@ def chosen_by(
             f"got {'both' if ids else 'neither'}"
         )
     if ids:
-        found: list[UUID | str] = [find(app.client, text).id for text in ids]
+        found: list[UUID | str] = [find(app, text).id for text in ids]
         return {"ids": found}, len(found)
     return {"group": group, "queue": queue, "task": task}, app.dead.count(group, queue, task)
 
 
-def note_letters(app: Mainspring, verb: str, chosen: Chosen, count: int, reason: str | None) -> None:
+def note_letters(app: App, verb: str, chosen: Chosen, count: int, reason: str | None) -> None:
     """Put on record what is about to be done with dead letters."""
     how = {name: chosen.get(name) for name in ("group", "queue", "task")}
     targets: list[str | None] = [str(one) for one in chosen.get("ids") or ()] or [None]
-    note(app.audit.record, f"dead.{verb}", targets, found=count, reason=reason, **how)
+    note(app, f"dead.{verb}", targets, found=count, reason=reason, **how)

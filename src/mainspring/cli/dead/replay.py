@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from mainspring.app import Mainspring
 from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.dead.options import GroupName, Ids, Reason, Yes, chosen_by, note_letters
 from mainspring.cli.options import AppName, AppUrl, AsJson, Queue, TaskName, Team
 from mainspring.cli.output import counting, say, say_json
 from mainspring.cli.values import named_arguments, share
+from mainspring.dead import Chosen
 from mainspring.documents.dead import replay_document
+from mainspring.errors import InvalidValue
 from mainspring.model.dead import Replayed
 from mainspring.model.rate import rate
 from mainspring.model.text import counted
@@ -55,33 +58,40 @@ def replay(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Run dead letters again: a few first, then the rest, until all have finished or too many fail again.
 
-    It can be interrupted, and run again for the rest. The exit code is 1 when it stopped because of failures.
+    It can be interrupted, and run again for the rest. The exit code is 1 when it stopped because of failures. A server
+    replays them all at once, which --canary 0 must say.
     """
-    pace, stop, patch = rate(rate_text, "--rate"), share(stop_at, "--stop-at"), named_arguments(changes or [], "--set")
+    patch = named_arguments(changes or [], "--set")
+    how = {"canary": canary, "rate": rate(rate_text, "--rate"), "stop_at": share(stop_at, "--stop-at"), "patch": patch}
     with app_at(url, app, team) as found:
+        if not isinstance(found, Mainspring) and (canary or patch):
+            raise InvalidValue(
+                "a server replays dead letters all at once, without trying a few first or changing their arguments: "
+                "say so by --canary 0, or name the database itself by --url"
+            )
         chosen, count = chosen_by(found, group, ids, queue, task)
         deed = f"replay {counted(count, 'dead letter')}"
         if count and not ids and not yes and not confirmed(deed, as_json):
             say("Nothing was changed.")
             return
-        if count and not as_json and not found.client.store.sessions():
-            say("No worker is alive; this goes on once there is one.", "yellow")
-        report = Replayed(found=0)
-        with counting("Replay jobs", count) as advance:
-            if count:
-                note_letters(found, "replay", chosen, count, reason)
-                report = found.dead.replay(
-                    canary=canary,
-                    rate=pace,
-                    stop_at=stop,
-                    patch=patch,
-                    reason=reason,
-                    progress=_finished(advance),
-                    **chosen,
-                )
+        report = Replayed(found=count)
+        if count:
+            note_letters(found, "replay", chosen, count, reason)
+            if isinstance(found, Mainspring):
+                report = _tried(found, chosen, count, {**how, "reason": reason}, as_json)
+            else:
+                report = Replayed(found=count, replayed=found.dead.replay(reason=reason, **chosen))
     _say(report, as_json)
     if report.stopped:
         raise typer.Exit(_STOPPED)
+
+
+def _tried(app: Mainspring, chosen: Chosen, count: int, how: dict[str, Any], as_json: bool) -> Replayed:
+    """Replay a few, and the rest if these succeed; show how far it is."""
+    if not as_json and not app.client.store.sessions():
+        say("No worker is alive; this goes on once there is one.", "yellow")
+    with counting("Replay jobs", count, quiet=as_json) as advance:
+        return app.dead.replay(progress=_finished(advance), **how, **chosen)
 
 
 def _finished(advance: Callable[[int], None]) -> Callable[[Replayed], None]:

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
 import typer
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
-from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import client_at
-from mainspring.cli.ids import find
+from mainspring.app import DEFAULT_URL, Mainspring
+from mainspring.cli.apps import App, app_at
+from mainspring.cli.ids import Handle, find
+from mainspring.cli.jobs.match import OPTIONS, chosen_by, matching
+from mainspring.cli.jobs.told import told, told_of
 from mainspring.cli.note import note, teams_of
-from mainspring.cli.options import AsJson, Key, Queue, State, TaskName, Team, Url
+from mainspring.cli.options import (
+    AsJson,
+    Error,
+    FinishedSince,
+    FinishedUntil,
+    Key,
+    Queue,
+    Since,
+    State,
+    TaskName,
+    Team,
+    Until,
+    Url,
+)
 from mainspring.cli.output import complain, counting, say, say_json
-from mainspring.cli.values import job_state
-from mainspring.client import Client
-from mainspring.errors import InvalidValue, JobNotFound
-from mainspring.model.job import Job, JobState, Wish
+from mainspring.documents.told import ToldJob
+from mainspring.errors import InvalidValue, JobNotFound, ReplayRefused
+from mainspring.model.job import JobState, Wish
 from mainspring.model.text import counted
 from mainspring.service import said_by
 from mainspring.store import Store
@@ -44,7 +59,8 @@ _DEAD = (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED)
 class _Action:
     """What can be done to jobs. `fitting` are the states it can act on, `usual` those that it does unless told.
 
-    `happened` says by a job before and after whether it was moved, or its worker asked; others act on jobs too.
+    `act` does it to many jobs of a database at once, `ask` to one of a server. `happened` says by a job before and
+    after whether it was moved, or its worker asked; others act on jobs too.
     """
 
     verb: str
@@ -52,20 +68,21 @@ class _Action:
     fitting: tuple[JobState, ...]
     usual: tuple[JobState, ...]
     act: Callable[[Store, Collection[UUID], str | None], object]
-    happened: Callable[[Job, Job], bool]
+    ask: Callable[[Handle, str | None], object]
+    happened: Callable[[ToldJob, ToldJob], bool]
 
 
-def _newly(before: Job, after: Job, state: JobState, wish: Wish) -> bool:
+def _newly(before: ToldJob, after: ToldJob, state: JobState, wish: Wish) -> bool:
     return (after.state is state or after.wish is wish) and before.state is not state and before.wish is not wish
 
 
-def _let_go(before: Job, after: Job) -> bool:
+def _let_go(before: ToldJob, after: ToldJob) -> bool:
     if before.state is JobState.PAUSED:
         return after.state not in (JobState.PAUSED, JobState.CANCELLED)
     return before.wish is Wish.PAUSE and after.wish is None and after.state in _UNFINISHED
 
 
-def _revived(before: Job, after: Job) -> bool:
+def _revived(before: ToldJob, after: ToldJob) -> bool:
     # By the fence as well: it may have failed again by now.
     return before.state in _DEAD and (after.state is not before.state or after.fence > before.fence)
 
@@ -76,6 +93,7 @@ _CANCEL = _Action(
     _UNFINISHED,
     _UNFINISHED,
     lambda store, ids, reason: store.cancel(ids, reason),
+    lambda job, reason: job.cancel(reason),
     lambda before, after: _newly(before, after, JobState.CANCELLED, Wish.CANCEL),
 )
 _PAUSE = _Action(
@@ -84,6 +102,7 @@ _PAUSE = _Action(
     (*_WAITING, JobState.RUNNING),
     (*_WAITING, JobState.RUNNING),
     lambda store, ids, reason: store.pause(ids, said_by(None, reason)),
+    lambda job, reason: job.pause(reason),
     lambda before, after: _newly(before, after, JobState.PAUSED, Wish.PAUSE),
 )
 _RESUME = _Action(
@@ -92,6 +111,7 @@ _RESUME = _Action(
     (JobState.PAUSED, JobState.RUNNING),
     (JobState.PAUSED,),
     lambda store, ids, _: store.resume(ids),
+    lambda job, _: job.resume(),
     _let_go,
 )
 _REPLAY = _Action(
@@ -100,6 +120,7 @@ _REPLAY = _Action(
     _DEAD,
     (JobState.FAILED,),
     lambda store, ids, reason: store.replay(ids, reason),
+    lambda job, reason: job.replay(reason),
     _revived,
 )
 
@@ -125,13 +146,29 @@ def _command(action: _Action, about: str) -> Callable[..., None]:
         queue: Queue = None,
         task: TaskName = None,
         key: Key = None,
+        since: Since = None,
+        until: Until = None,
+        finished_since: FinishedSince = None,
+        finished_until: FinishedUntil = None,
+        error: Error = None,
         reason: Reason = None,
         yes: Yes = False,
         team: Team = None,
         url: Url = DEFAULT_URL,
         as_json: AsJson = False,
     ) -> None:
-        _run(_Call(action, ids or [], _match(state, queue, task, key), reason, yes, as_json), team, url)
+        match = matching(
+            state=state,
+            queue=queue,
+            task=task,
+            key=key,
+            since=since,
+            until=until,
+            finished_since=finished_since,
+            finished_until=finished_until,
+            error=error,
+        )
+        _run(_Call(action, ids or [], match, reason, yes, as_json), team, url)
 
     command.__name__, command.__doc__ = action.verb, about
     return command
@@ -142,7 +179,7 @@ pause = _command(_PAUSE, "Hold jobs until they are resumed: waiting ones at once
 replay = _command(
     _REPLAY,
     "Run failed, cancelled or expired jobs again, with fresh counters.\n\n"
-    "Chosen by --queue, --task or --key alone, only failed ones are.",
+    "Chosen without --state, only failed ones are.",
 )
 
 
@@ -153,24 +190,36 @@ def resume(  # noqa: PLR0913 - one parameter for each option
     queue: Queue = None,
     task: TaskName = None,
     key: Key = None,
+    since: Since = None,
+    until: Until = None,
+    finished_since: FinishedSince = None,
+    finished_until: FinishedUntil = None,
+    error: Error = None,
     yes: Yes = False,
     team: Team = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Let paused jobs go on at their due time."""
-    _run(_Call(_RESUME, ids or [], _match(state, queue, task, key), None, yes, as_json), team, url)
-
-
-def _match(state: str | None, queue: str | None, task: str | None, key: str | None) -> JobFilter:
-    return JobFilter(state=None if state is None else job_state(state), queue=queue, task=task, key=key)
+    match = matching(
+        state=state,
+        queue=queue,
+        task=task,
+        key=key,
+        since=since,
+        until=until,
+        finished_since=finished_since,
+        finished_until=finished_until,
+        error=error,
+    )
+    _run(_Call(_RESUME, ids or [], match, None, yes, as_json), team, url)
 
 
 def _run(call: _Call, team: str | None, url: str) -> None:
     chosen = call.match != JobFilter()
     if chosen == bool(call.ids):
         raise InvalidValue(
-            f"expected the jobs to {call.action.verb} either by id or by --state, --queue, --task or --key, "
+            f"expected the jobs to {call.action.verb} either by id or by {OPTIONS}, "
             f"got {'both' if chosen else 'neither'}"
         )
     if call.match.state is not None and call.match.state not in call.action.fitting:
@@ -178,19 +227,18 @@ def _run(call: _Call, team: str | None, url: str) -> None:
             f"a job that is {call.match.state} can't be {call.action.done}; "
             f"expected --state to be one of {', '.join(call.action.fitting)}"
         )
-    with client_at(url, team) as client:
+    with app_at(url, team=team) as app:
         if chosen:
-            _act_on_many(client, call)
+            _act_on_many(app, call)
         else:
-            _act_on_named(client, call)
+            _act_on_named(app, call)
 
 
-def _act_on_named(client: Client, call: _Call) -> None:
-    store = client.store
-    jobs, missing = _found(client, call.ids)
+def _act_on_named(app: App, call: _Call) -> None:
+    jobs, missing = _found(app, call.ids)
     if jobs:
-        note(store.record_audit, f"job.{call.action.verb}", teams_of(jobs), reason=call.reason)
-    after = _acted(store, call, [job.id for job in jobs])
+        note(app, f"job.{call.action.verb}", teams_of(jobs), reason=call.reason)
+    after = _acted(app, call, [job.id for job in jobs])
     if call.as_json:
         say_json({"jobs": [_change(job, after.get(job.id, job)) for job in jobs], "missing": missing})
     else:
@@ -202,13 +250,13 @@ def _act_on_named(client: Client, call: _Call) -> None:
         raise typer.Exit(_MISSING)
 
 
-def _found(client: Client, ids: list[str]) -> tuple[list[Job], list[str]]:
+def _found(app: App, ids: list[str]) -> tuple[list[ToldJob], list[str]]:
     """Return the jobs with these *ids*, each once, and the ids that no job has."""
-    jobs: dict[UUID, Job] = {}
+    jobs: dict[UUID, ToldJob] = {}
     missing: list[str] = []
     for text in ids:
         try:
-            job = find(client, text)
+            job = told(find(app, text))
         except JobNotFound:
             missing.append(text)
         else:
@@ -216,7 +264,7 @@ def _found(client: Client, ids: list[str]) -> tuple[list[Job], list[str]]:
     return list(jobs.values()), missing
 
 
-def _what_became(action: _Action, before: Job, after: Job) -> str:
+def _what_became(action: _Action, before: ToldJob, after: ToldJob) -> str:
     if before.state not in action.fitting:
         return f"{after.state}, so it can't be {action.done}"
     if after.state is JobState.RUNNING and after.wish is not None:
@@ -227,53 +275,49 @@ def _what_became(action: _Action, before: Job, after: Job) -> str:
     return str(after.state)
 
 
-def _change(before: Job, after: Job) -> dict[str, object]:
+def _change(before: ToldJob, after: ToldJob) -> dict[str, object]:
     return {"id": str(before.id), "before": before.state, "state": after.state}
 
 
-def _act_on_many(client: Client, call: _Call) -> None:
-    store = client.store
-    ids = list(_matching(client, call))
+def _act_on_many(app: App, call: _Call) -> None:
+    ids = list(_matching(app, call))
     if not ids:
         _report(call, 0, 0)
         return
     if not call.yes and not _confirmed(call, len(ids)):
         say("Nothing was changed.")
         return
-    chosen = {name: value for name, value in asdict(call.match).items() if value is not None}
-    note(
-        store.record_audit,
-        f"job.{call.action.verb}",
-        {None: client.scope},
-        reason=call.reason,
-        found=len(ids),
-        **chosen,
-    )
+    chosen = {name: str(value) for name, value in chosen_by(call.match).items()}
+    note(app, f"job.{call.action.verb}", [None], reason=call.reason, found=len(ids), **chosen)
     changed = 0
-    with counting(f"{call.action.verb.capitalize()} jobs", len(ids)) as advance:
+    with counting(f"{call.action.verb.capitalize()} jobs", len(ids), quiet=call.as_json) as advance:
         for start in range(0, len(ids), _BATCH):
             batch = ids[start : start + _BATCH]
-            before = store.get(batch)  # not as they were found: much may happen while a person makes up his mind
-            after = _acted(store, call, batch)
+            before = told_of(app, batch)  # not as they were found: much may happen while a person makes up his mind
+            after = _acted(app, call, batch)
             changed += sum(call.action.happened(before[job], after[job]) for job in before.keys() & after.keys())
             advance(len(batch))
     _report(call, changed, len(ids))
 
 
-def _acted(store: Store, call: _Call, ids: Collection[UUID]) -> dict[UUID, Job]:
+def _acted(app: App, call: _Call, ids: Collection[UUID]) -> dict[UUID, ToldJob]:
     """Act on the jobs with these *ids*, and return them as they are then."""
     if not ids:
         return {}
-    call.action.act(store, ids, call.reason)
-    return store.get(ids)
+    if isinstance(app, Mainspring):
+        call.action.act(app.client.store, ids, call.reason)
+    else:
+        for job_id in ids:
+            with suppress(JobNotFound, ReplayRefused):  # as a database leaves alone what is gone, or can't live again
+                call.action.ask(app.job(job_id), call.reason)
+    return told_of(app, ids)
 
 
-def _matching(client: Client, call: _Call) -> Iterator[UUID]:
+def _matching(app: App, call: _Call) -> Iterator[UUID]:
     states = call.action.usual if call.match.state is None else (call.match.state,)
     for state in states:
-        match = JobFilter(state=state, queue=call.match.queue, task=call.match.task, key=call.match.key)
-        before: UUID | None = None
-        while page := client.page(match, before, _BATCH):
+        match, before = chosen_by(replace(call.match, state=state)), None
+        while page := app.jobs(**match, before=before, limit=_BATCH):
             yield from (job.id for job in page)
             before = page[-1].id
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mainspring.model.job import Job
-from mainspring.model.links import Edge, IfFailed
-from mainspring.model.workflow import standing
-from mainspring.store import Store
+from mainspring.cli.apps import App
+from mainspring.cli.jobs.told import told_of
+from mainspring.documents.told import ToldJob, ToldParent
+from mainspring.model.links import IfFailed
+from mainspring.model.picture import Kind
 
 _MOST = 5
 
@@ -18,23 +19,21 @@ _THEN = {
 }
 
 
-def kin(store: Store, job: Job) -> Iterator[tuple[str, str]]:
+def kin(app: App, job: ToldJob) -> Iterator[tuple[str, str]]:
     """Yield the workflow of *job*, those that it comes after, and what becomes of it if they fail."""
-    edges = job.beginnings.parents
-    shown = edges[:_MOST]
-    wanted = {edge.parent for edge in shown} | ({job.workflow} if job.workflow else set())
-    known = store.get(wanted) if wanted else {}
+    shown = job.parents[:_MOST]
+    known = told_of(app, {parent.id for parent in shown} | ({job.workflow} if job.workflow else set()))
     if job.workflow is not None:
         name = f"{known[job.workflow].task}, " if job.workflow in known else ""
         yield "Workflow", f"{name}{job.workflow}"
-    for edge in shown:
-        yield "After", _parent(edge, known.get(edge.parent))
-    if len(edges) > len(shown):
-        yield "After", f"and {len(edges) - len(shown):,} more; --json has them all"
-    if job.plan is not None:
+    for parent in shown:
+        yield "After", _parent(parent, known.get(parent.id))
+    if len(job.parents) > len(shown):
+        yield "After", f"and {len(job.parents) - len(shown):,} more; --json has them all"
+    if job.kind is Kind.WORKFLOW:
         yield "Made of", f"other jobs; see `mainspring workflows show {job.id}`"
 
 
-def _parent(edge: Edge, parent: Job | None) -> str:
-    known = "gone" if parent is None else f"{parent.task}, {standing(parent)}"
-    return f"{edge.parent} ({known}); if it fails, {_THEN[edge.if_failed]}"
+def _parent(parent: ToldParent, job: ToldJob | None) -> str:
+    known = "gone" if job is None else f"{job.task}, {job.standing}"
+    return f"{parent.id} ({known}); if it fails, {_THEN[parent.if_failed]}"

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Annotated
-from uuid import UUID
 
 import typer
 from rich.table import Table
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import client_at
-from mainspring.cli.ids import find
+from mainspring.cli.apps import app_at
+from mainspring.cli.ids import Handle, find
 from mainspring.cli.options import AsJson, JobId, Team, Url
-from mainspring.cli.output import cell, say, say_json, say_json_line
+from mainspring.cli.output import aside, cell, say, say_json, say_json_line
 from mainspring.cli.times import local
 from mainspring.clock import SystemClock
 from mainspring.documents.jobs import line_document
+from mainspring.errors import JobNotFound
+from mainspring.model.job import JobState
 from mainspring.model.journal import LEVELS, LogEntry, LogFilter
-from mainspring.store import Store
-from mainspring.store.journal import all_logs
 
-_COLOURS = {"debug": "dim", "warning": "yellow", "error": "red", "critical": "bold red"}
+COLOURS = {"debug": "dim", "warning": "yellow", "error": "red", "critical": "bold red"}
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")]
@@ -50,14 +49,17 @@ def logs(  # noqa: PLR0913 - one parameter for each option
     With both --follow and --json, each line of the output is one JSON object.
     """
     match = LogFilter(contains=contains, level=level.lower() if level else None)
-    with client_at(url, team) as client:
-        store = client.store
-        job = find(client, job_id)
+    with app_at(url, team=team) as app:
+        job = find(app, job_id)
         if follow:
-            for line in following(store, job.id, match, SystemClock().sleep):
+            state = job.state
+            if not state.final and state is not JobState.RUNNING:
+                aside(f"It is {state}: what it will say comes here, until it has ended or you press Ctrl-C.")
+            for line in following(job, match, SystemClock().sleep):
                 say_json_line(line_document(line)) if as_json else _say(line)
+            aside(f"It has finished: {job.snapshot.state}.")
             return
-        lines = all_logs(store, job.id, match)
+        lines = job.logs(contains=match.contains, level=match.level)
     if as_json:
         say_json({"id": str(job.id), "lines": [line_document(line) for line in lines]})
         return
@@ -67,29 +69,37 @@ def logs(  # noqa: PLR0913 - one parameter for each option
         _say(line)
 
 
-def following(store: Store, job_id: UUID, match: LogFilter, sleep: Callable[[float], None]) -> Iterator[LogEntry]:
+def following(job: Handle, match: LogFilter, sleep: Callable[[float], None]) -> Iterator[LogEntry]:
     """Yield the lines of a job until it has ended, each soon after it was said."""
     after, pause = (0, 0), _FIRST_PAUSE
     while True:
         # Looked at first: what an attempt says is written before its end is.
-        job = store.get([job_id]).get(job_id)
+        ended = _has_ended(job)
         said = False
-        while page := store.logs(job_id, after=after, match=match):
+        while page := job.log_page(after, contains=match.contains, level=match.level):
             yield from page
             after, said = (page[-1].fence, page[-1].number), True
-        if job is None or job.state.final:
+        if ended:
             return
         pause = _FIRST_PAUSE if said else min(_LONGEST_PAUSE, pause * 1.5)
         sleep(pause)
 
 
+def _has_ended(job: Handle) -> bool:
+    try:
+        return job.state.final
+    except JobNotFound:
+        return True
+
+
 def _say(line: LogEntry) -> None:
     # What follows in a message of several lines is moved in, so that it can't pass for a line by another.
-    message = _message(line).replace("\n", "\n    ")
-    say(f"{local(line.at)}  {line.level:7}  {message}", _COLOURS.get(line.level, ""))
+    message = message_of(line).replace("\n", "\n    ")
+    say(f"{local(line.at)}  {line.level:7}  {message}", COLOURS.get(line.level, ""))
 
 
-def _message(line: LogEntry) -> str:
+def message_of(line: LogEntry) -> str:
+    """Return what was said, after whose record it was if it was one of Python's logging."""
     return f"{line.logger}: {line.message}" if line.logger else line.message
 
 
@@ -100,5 +110,7 @@ def log_table(lines: list[LogEntry]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in lines:
-        table.add_row(cell(local(line.at), "dim"), cell(line.level, _COLOURS.get(line.level, "")), cell(_message(line)))
+        table.add_row(
+            cell(local(line.at), "dim"), cell(line.level, COLOURS.get(line.level, "")), cell(message_of(line))
+        )
     return table

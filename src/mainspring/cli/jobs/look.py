@@ -10,8 +10,9 @@ from rich.text import Text
 
 from mainspring.cli.output import cell
 from mainspring.cli.times import ago, since, span, until
+from mainspring.documents.told import ToldJob
 from mainspring.explain import Reason
-from mainspring.model.job import Job, JobState
+from mainspring.model.job import JobState
 from mainspring.model.journal import Reached
 
 COLOURS = {
@@ -28,11 +29,11 @@ COLOURS = {
 }
 
 
-def state_of(job: Job) -> Text:
+def state_of(job: ToldJob) -> Text:
     return Text(job.state, COLOURS[job.state])
 
 
-def when(job: Job, now: datetime) -> str:
+def when(job: ToldJob, now: datetime) -> str:
     """Return what time means to a job in its state: until it is due, since when it waits, runs or has ended."""
     if job.state in (JobState.SCHEDULED, JobState.RETRYING):
         return until(job.run_at, now)
@@ -50,7 +51,7 @@ def how_far(reached: Reached | None) -> str:
     return f"{reached.done:g}"
 
 
-def told(reason: Reason) -> Group:
+def reason_told(reason: Reason) -> Group:
     """Return a reason why a job does not run, with how long it may last, and what lifts it on a line of its own."""
     lasts = "" if reason.estimate is None else f" (about {span(reason.estimate)})"
     return Group(cell(f"{reason.sentence}{lasts}"), Padding(cell(reason.lift, "dim"), (0, 0, 0, 2), expand=False))

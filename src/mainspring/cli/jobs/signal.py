@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import client_at
+from mainspring.cli.apps import app_at
 from mainspring.cli.ids import find
+from mainspring.cli.jobs.told import told
 from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, JobId, Team, Url
 from mainspring.cli.output import say, say_json
@@ -25,16 +26,14 @@ def signal(
     job_id: JobId, name: Name, value: Value = None, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False
 ) -> None:
     """Send a signal to a job: one that waits for it goes on, another finds it when it asks."""
-    told = None if value is None else read(value)
-    encoded = encode_result(told, "the value of the signal")
-    with client_at(url, team) as client:
-        store = client.store
-        job = find(client, job_id)
-        note(store.record_audit, "job.signal", teams_of([job]), name=name)
-        (signal_id,) = client.new_ids(1)
-        store.signal(job.id, name, encoded, signal_id)
-        state = store.get([job.id])[job.id].state
+    said = None if value is None else read(value)
+    encode_result(said, "the value of the signal")  # which refuses what can't be one, before anything is on record
+    with app_at(url, team=team) as app:
+        job = find(app, job_id)
+        note(app, "job.signal", teams_of([told(job)]), name=name)
+        job.signal(name, said)
+        state = job.state
     if as_json:
-        say_json({"id": str(job.id), "signal": name, "value": told, "state": state})
+        say_json({"id": str(job.id), "signal": name, "value": said, "state": state})
     else:
         say(f"{job.id} {state}")

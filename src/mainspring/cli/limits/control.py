@@ -27,7 +27,7 @@ def release(key: LimitKey, url: Url = DEFAULT_URL, as_json: AsJson = False) -> N
     check_limit_key(key)
     with app_at(url) as app:
         limits = app.limits
-        note(app.audit.record, "limit.release", [key])
+        note(app, "limit.release", [key])
         released = limits.release(key)
         near = [] if released else [one.key for one in limits.list() if one.waiting]
     if as_json:

@@ -49,10 +49,10 @@ def set_rule(  # noqa: PLR0913 - one parameter for each option
     as_json: AsJson = False,
 ) -> None:
     """Say how long, or how many, finished jobs are kept of a team, a queue or a state; without these, of all others."""
-    with app_at(url) as app:
-        note(app.audit.record, "retention.set", [str(Covers(team, queue, _state(state)))], age=age, count=count)
+    with app_at(url, team=team) as app:
+        note(app, "retention.set", [str(Covers(team, queue, _state(state)))], age=age, count=count)
         rule = app.retention.set(
-            team=team, queue=queue, state=_state(state), age=None if age is None else length(age, "--age"), count=count
+            queue=queue, state=_state(state), age=None if age is None else length(age, "--age"), count=count
         )
     if as_json:
         say_json(rule_document(rule))
@@ -69,10 +69,12 @@ def remove_rule(
 ) -> None:
     """Take a rule back. Its jobs go by the next that fits, or by what workers are told with --retention."""
     covers = Covers(team, queue, _state(state))
-    with app_at(url) as app:
-        if any(rule.covers == covers for rule in app.retention.list()):
-            note(app.audit.record, "retention.remove", [str(covers)])
-        removed = app.retention.remove(team=team, queue=queue, state=covers.state)
+    covers.check()
+    with app_at(url, team=team) as app:
+        removed = any(rule.covers == covers for rule in app.retention.list())
+        if removed:
+            note(app, "retention.remove", [str(covers)])
+            app.retention.remove(queue=queue, state=covers.state)
     if as_json:
         say_json({**covers_document(covers), "removed": removed})
     elif removed:

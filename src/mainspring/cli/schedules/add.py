@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, cast
 
 import typer
 
-from mainspring.cli.apps import app_or_sender
+from mainspring.app import Mainspring
+from mainspring.cli.apps import app_at
 from mainspring.cli.enqueue import Arguments, Kwargs, PriorityName, Queue, Task, check_no_options
 from mainspring.cli.note import note
 from mainspring.cli.options import AppName, AppUrl, AsJson, Team
 from mainspring.cli.output import say, say_json
 from mainspring.cli.schedules.look import standing
-from mainspring.cli.schedules.options import ScheduleId
+from mainspring.cli.schedules.options import AllSchedules, ScheduleId
 from mainspring.cli.values import arguments, instant, length, priority
 from mainspring.clock import SystemClock
 from mainspring.documents.schedules import schedule_document
-from mainspring.errors import InvalidValue
+from mainspring.errors import InvalidValue, ScheduleNotFound
 from mainspring.model.schedule import Misfire, Origin, Overlap, Schedule
 from mainspring.model.team import DEFAULT_TEAM
 from mainspring.model.trigger import Trigger, after, at, cron, every
@@ -127,14 +128,13 @@ def add(  # noqa: PLR0913 - one parameter for each option
         "notes": notes,
     }
     options = cast(ScheduleOptions, {name: value for name, value in given.items() if value is not None})
-    with closing(app_or_sender(app, url, team)) as sender:
-        schedules = sender.schedules
-        new = schedules.new(schedule_id, task, trigger, **options)
-        before = sender.client.store.get_schedules([new.id]).get(new.id)
-        owner = {new.id: new.definition.team or DEFAULT_TEAM}
-        note(sender.audit.record, "schedule.add", owner, task=new.definition.task, trigger=str(trigger))
-        schedules.add_many([new])
-        schedule = schedules.get(schedule_id)
+    with app_at(url, app, team, new=True) as sender:
+        if isinstance(sender, Mainspring):
+            new = sender.schedules.new(schedule_id, task, trigger, **options)  # which refuses what is wrong with it
+            owner = {new.id: new.definition.team or DEFAULT_TEAM}
+            note(sender, "schedule.add", owner, task=new.definition.task, trigger=str(trigger))
+        before = _known(sender.schedules, schedule_id)
+        schedule = sender.schedules.add(schedule_id, task, trigger, **options)
     now = SystemClock().now()
     if as_json:
         say_json(schedule_document(schedule, now))
@@ -171,6 +171,12 @@ def _instant(text: str | None, option: str) -> datetime | None:
 
 def _length(text: str | None, option: str) -> timedelta | None:
     return None if text is None else length(text, option)
+
+
+def _known(schedules: AllSchedules, schedule_id: str) -> Schedule | None:
+    with suppress(ScheduleNotFound):
+        return schedules.get(schedule_id)
+    return None
 
 
 def _about_before(before: Schedule | None) -> str:

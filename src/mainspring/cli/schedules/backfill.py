@@ -11,7 +11,7 @@ from mainspring.cli.apps import app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, Team, Url
-from mainspring.cli.output import say, say_json
+from mainspring.cli.output import counting, say, say_json
 from mainspring.cli.schedules import look
 from mainspring.cli.schedules.options import ScheduleId, Yes
 from mainspring.cli.values import instant
@@ -54,8 +54,9 @@ def backfill(  # noqa: PLR0913 - one parameter for each option
             say("Nothing was changed.")
             return
         span_of = {"start": start.isoformat(), "end": end.isoformat()}
-        note(app.audit.record, "schedule.backfill", teams_of([schedule]), **span_of)
-        jobs = schedules.backfill(schedule_id, start, end)
+        note(app, "schedule.backfill", teams_of([schedule]), **span_of)
+        with counting("Backfill", quiet=as_json):
+            jobs = schedules.backfill(schedule_id, start, end)
     if as_json:
         say_json({"schedule": schedule_id, "ticks": count, "jobs": [str(job.id) for job in jobs]})
     elif not count:

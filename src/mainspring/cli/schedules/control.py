@@ -8,12 +8,12 @@ from typing import TypeVar
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.apps import app_at
+from mainspring.cli.apps import App, app_at
 from mainspring.cli.confirm import confirmed
 from mainspring.cli.note import note, teams_of
 from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import complain, say, say_json
-from mainspring.cli.pauses import By, Reason
+from mainspring.cli.pauses import By, Reason, who
 from mainspring.cli.schedules.look import standing
 from mainspring.cli.schedules.options import ScheduleId, ScheduleIds, Yes
 from mainspring.clock import SystemClock
@@ -21,7 +21,6 @@ from mainspring.documents.schedules import schedule_document
 from mainspring.errors import ScheduleNotFound
 from mainspring.model.schedule import Origin, Schedule
 from mainspring.model.text import counted
-from mainspring.schedules import Schedules
 
 T = TypeVar("T")
 
@@ -37,12 +36,12 @@ def pause(
     as_json: AsJson = False,
 ) -> None:
     """Hold schedules until they are resumed. The jobs that they have made go on."""
-    _move("pause", ids, lambda schedules, one: schedules.pause(one, reason=reason, by=by), team, url, as_json)
+    _move("pause", ids, lambda app, one: app.schedules.pause(one, reason=reason, **who(app, by)), team, url, as_json)
 
 
 def resume(ids: ScheduleIds, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Let schedules go on with their next tick. Those that came in the meantime are skipped."""
-    _move("resume", ids, Schedules.resume, team, url, as_json)
+    _move("resume", ids, lambda app, one: app.schedules.resume(one), team, url, as_json)
 
 
 def remove(
@@ -55,7 +54,7 @@ def remove(
         if found and not yes and not confirmed(f"remove {counted(len(found), 'schedule')}", as_json):
             say("Nothing was changed.")
             return
-        note(app.audit.record, "schedule.remove", teams_of(found))
+        note(app, "schedule.remove", teams_of(found))
         _, gone = _each((one.id for one in found), schedules.remove)
     missing |= gone
     removed = [one for one in found if one.id not in gone]
@@ -71,7 +70,7 @@ def remove(
 def trigger(schedule_id: ScheduleId, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Enqueue the job of a schedule now, out of turn and even if it is paused; print the job's id and state."""
     with app_at(url, team=team) as app:
-        note(app.audit.record, "schedule.trigger", teams_of([app.schedules.get(schedule_id)]))
+        note(app, "schedule.trigger", teams_of([app.schedules.get(schedule_id)]))
         job = app.schedules.trigger(schedule_id).refresh()
     if as_json:
         say_json({"id": str(job.id), "state": job.state, "task": job.task, "queue": job.queue})
@@ -80,12 +79,12 @@ def trigger(schedule_id: ScheduleId, team: Team = None, url: Url = DEFAULT_URL, 
 
 
 def _move(
-    verb: str, ids: list[str], move: Callable[[Schedules, str], Schedule], team: str | None, url: str, as_json: bool
+    verb: str, ids: list[str], move: Callable[[App, str], Schedule], team: str | None, url: str, as_json: bool
 ) -> None:
     with app_at(url, team=team) as app:
         found, _ = _each(ids, app.schedules.get)
-        note(app.audit.record, f"schedule.{verb}", teams_of(found))
-        moved, missing = _each(ids, lambda one: move(app.schedules, one))
+        note(app, f"schedule.{verb}", teams_of(found))
+        moved, missing = _each(ids, lambda one: move(app, one))
     now = SystemClock().now()
     if as_json:
         say_json({"schedules": [schedule_document(one, now) for one in moved], "missing": list(missing)})

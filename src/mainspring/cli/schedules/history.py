@@ -17,14 +17,13 @@ from mainspring.cli.ids import short
 from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, listing, say, say_json, show, width
 from mainspring.cli.schedules.look import WIDE, instant, short_instant, verdict_of, zone_of
-from mainspring.cli.schedules.options import ScheduleId
+from mainspring.cli.schedules.options import AllSchedules, ScheduleId
 from mainspring.cli.times import span
 from mainspring.documents.schedules import tick_document
 from mainspring.errors import InvalidValue, ScheduleNotFound, did_you_mean
 from mainspring.model.schedule import Schedule, spread
 from mainspring.model.text import shortened
 from mainspring.model.tick import TickRecord, Verdict
-from mainspring.schedules import Schedules
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many ticks to list.")]
 VerdictName = Annotated[
@@ -87,7 +86,7 @@ def tick_table(ticks: Sequence[TickRecord], schedule: Schedule | None) -> Table:
     return table
 
 
-def _rows(schedules: Schedules, schedule_id: str) -> Iterator[TickRecord]:
+def _rows(schedules: AllSchedules, schedule_id: str) -> Iterator[TickRecord]:
     """Yield all rows of a schedule's history, the latest first."""
     page = schedules.history(schedule_id, limit=_PAGE)
     while page:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import UTC
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from mainspring.cli.apps import app_or_sender
-from mainspring.cli.database import existing
+from mainspring.app import Mainspring
+from mainspring.cli.apps import app_at
 from mainspring.cli.options import AppName, AppUrl, AsJson, Team
 from mainspring.cli.output import cell, listing, mark, say, say_json, show
 from mainspring.cli.schedules.heatmap import HeatMap
@@ -35,10 +34,11 @@ def lint_schedules(team: Team = None, app: AppName = None, url: AppUrl = None, a
 
     Exit code: 1 when a schedule never fires, is overdue, or enqueues a task that is not known.
     """
-    with closing(app_or_sender(app, url, team)) as sender, existing(sender.client.url) as store:
-        schedules = sender.schedules.list()
-        known = {*(task.name for task in sender.tasks), *sender.tasks.builtin} if app else None
-        alive = [session for session in store.sessions() if session.alive]
+    with app_at(url, app, team) as found:
+        schedules = found.schedules.list()
+        here = found.tasks if app and isinstance(found, Mainspring) else None
+        known = None if here is None else {*(task.name for task in here), *here.builtin}
+        alive = [session for session in found.workers() if session.alive]
     now, live = SystemClock().now(), {task for session in alive for task in session.tasks} if alive else None
     findings, load = lint(schedules, known, live, now), heat(schedules, now)
     if as_json:

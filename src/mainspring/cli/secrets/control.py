@@ -22,7 +22,7 @@ def set_secret(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: A
     """Keep a secret, or another value for it. The value is asked for, or read from the standard input."""
     value = _value(name)
     with app_at(url, team=team) as app:
-        note(app.audit.record, "secret.set", [name])
+        note(app, "secret.set", [name])
         app.secrets.set(name, value)
     if as_json:
         say_json({"set": name})
@@ -36,7 +36,7 @@ def remove(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJso
     """Forget a secret. Jobs that name it fail until it is set again."""
     with app_at(url, team=team) as app:
         if any((one.team, one.name) == (team or DEFAULT_TEAM, name) for one in app.secrets.list()):
-            note(app.audit.record, "secret.remove", [name])
+            note(app, "secret.remove", [name])
         app.secrets.remove(name)  # which says so if there is no such secret
     if as_json:
         say_json({"removed": name})

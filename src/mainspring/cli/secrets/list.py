@@ -18,7 +18,7 @@ def list_secrets(team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = Fa
     with app_at(url, team=team) as app:
         found = app.secrets.list()
     if as_json:
-        say_json({"secrets": [{**secret_document(one), "key_id": one.key_id} for one in found]})
+        say_json({"secrets": [secret_document(one) for one in found]})
     elif found:
         _show(found)
     else:

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from mainspring.app import Mainspring
 from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
 from mainspring.cli.options import AppName, AppUrl, AsJson
 from mainspring.cli.output import cell, listing, say, say_json, show
-from mainspring.cli.pauses import By, Reason, how_long, resume_each, tell_paused
+from mainspring.cli.pauses import By, Reason, how_long, resume_each, tell_paused, who
 from mainspring.documents.queues import pause_document
 from mainspring.model.job import check_name
 from mainspring.model.queue import Pausable
@@ -32,9 +33,10 @@ def pause(
     """
     with app_at(url, app) as found:
         for name in names:
-            check_name(found.tasks.to_send(name).name, "task")  # all of them first, so that nothing is half done
-        note(found.audit.record, "task.pause", dict.fromkeys(names), reason=reason, by=by)
-        paused = [found.paused_tasks.pause(name, reason=reason, by=by) for name in dict.fromkeys(names)]
+            # All of them first, so that nothing is half done. A server looks among its own tasks.
+            check_name(found.tasks.to_send(name).name if isinstance(found, Mainspring) else name, "task")
+        note(found, "task.pause", dict.fromkeys(names), reason=reason, by=by)
+        paused = [found.paused_tasks.pause(name, reason=reason, **who(found, by)) for name in dict.fromkeys(names)]
     tell_paused(paused, as_json)
 
 
@@ -42,7 +44,7 @@ def resume(names: TaskNames, app: AppName = None, url: AppUrl = None, as_json: A
     """Let workers claim jobs of tasks again."""
     with app_at(url, app) as found:
         tasks = found.paused_tasks
-        note(found.audit.record, "task.resume", dict.fromkeys(names))
+        note(found, "task.resume", dict.fromkeys(names))
         resume_each(Pausable.TASK, names, tasks.resume, lambda: [one.name for one in tasks.list()], as_json)
 
 

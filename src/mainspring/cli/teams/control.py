@@ -55,7 +55,7 @@ def set_team(  # noqa: PLR0913 - one parameter for each option
     quotas = cast("Quotas", {option: given[option] for option, text in said.items() if text is not None})
     with_quotas(Team(name), quotas)
     with app_at(url) as app:
-        note(app.audit.record, "team.set", {name: name}, **said)
+        note(app, "team.set", {name: name}, **said)
         team = app.teams.set(name, **quotas)
     if as_json:
         say_json(team_document(team))
@@ -67,7 +67,7 @@ def remove(name: TeamName, url: Url = DEFAULT_URL, as_json: AsJson = False) -> N
     """Forget what was said of a team, which may then have as much as it likes. Its jobs stay."""
     with app_at(url) as app:
         app.teams.get(name)
-        note(app.audit.record, "team.remove", {name: name})
+        note(app, "team.remove", {name: name})
         app.teams.remove(name)
     if as_json:
         say_json({"removed": name})

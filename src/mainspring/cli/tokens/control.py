@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from typing import Annotated
 
 import typer
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.apps import app_at, app_or_sender
+from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import say, say_json
@@ -41,8 +40,8 @@ def create(
     """Make a token, and print it: this once, for it is stored nowhere."""
     wanted = grants_of(_read(grants))
     lasting = None if expires is None else length(expires, "--expires")
-    with closing(app_or_sender(None, url)) as app:
-        note(app.audit.record, "token.create", [name], grants=wanted, expires=expires)
+    with app_at(url, new=True) as app:
+        note(app, "token.create", [name], grants=wanted, expires=expires)
         text, token = app.tokens.create(name, wanted, expires=lasting)
     if as_json:
         say_json({"token": text, **token_document(token)})
@@ -55,7 +54,7 @@ def revoke(ids: TokenIds, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
     """Let nobody in with tokens any more."""
     with app_at(url) as app:
         known = [app.tokens.get(one) for one in dict.fromkeys(ids)]  # all of them first, so that nothing is half done
-        note(app.audit.record, "token.revoke", [token.id for token in known])
+        note(app, "token.revoke", [token.id for token in known])
         revoked = [app.tokens.revoke(token.id) for token in known]
     if as_json:
         say_json({"revoked": [token_document(token) for token in revoked]})

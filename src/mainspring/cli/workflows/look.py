@@ -7,18 +7,17 @@ from rich.text import Text
 
 from mainspring.cli.jobs.look import COLOURS
 from mainspring.cli.output import ascii_only, cell
-from mainspring.model.job import Job, JobState
+from mainspring.documents.told import ToldJob
+from mainspring.model.job import JobState
 from mainspring.model.picture import MARKS, TIMES, Line
-from mainspring.model.workflow import standing
 
 _LETTERS = {"✓": "+", "✗": "x", "▶": ">", "·": ".", "⏸": "=", "⊘": "/", "↻": "~", "…": " "}
 """The marks, where the terminal has no such signs."""
 
 
-def standing_of(job: Job) -> Text:
+def standing_of(job: ToldJob) -> Text:
     """Return how a workflow stands: while its jobs are at work, so is it."""
-    told = standing(job)
-    return Text(told, COLOURS[job.state if told == job.state else JobState.RUNNING])
+    return Text(job.standing, COLOURS[job.state if job.standing == job.state else JobState.RUNNING])
 
 
 def line_of(line: Line) -> Table:

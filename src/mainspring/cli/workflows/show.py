@@ -11,21 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from mainspring.app import DEFAULT_URL
-from mainspring.cli.database import client_at
+from mainspring.cli.apps import app_at
 from mainspring.cli.ids import short
 from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import cell, say, say_json, show
 from mainspring.cli.times import ago, local, span
-from mainspring.cli.workflows.find import WorkflowId, find_workflow
+from mainspring.cli.workflows.find import WorkflowId, find_workflow, told_with_result
 from mainspring.cli.workflows.look import line_of, standing_of
 from mainspring.clock import SystemClock
-from mainspring.documents.workflows import node_document, workflow_document
+from mainspring.documents.told import ToldWorkflow, as_document
+from mainspring.documents.workflows import node_document
 from mainspring.errors import InvalidValue
-from mainspring.model.job import Job
 from mainspring.model.picture import Picture
 from mainspring.model.text import counted
-from mainspring.store.open import keyring
-from mainspring.store.workflows import draw
 
 AsMermaid = Annotated[bool, typer.Option("--mermaid", help="Print the picture only, as a flowchart for mermaid.")]
 
@@ -43,22 +41,21 @@ def show_workflow(
     """Show one workflow: how far it is, its jobs as a picture, and why some of them failed."""
     if as_mermaid and as_json:
         raise InvalidValue("expected --json or --mermaid, got both")
-    now = SystemClock().now()
-    with client_at(url, team) as client:
-        job = find_workflow(client, workflow_id)
-        picture = draw(client.store, job, now)
+    with app_at(url, team=team) as app:
+        workflow = find_workflow(app, workflow_id)
+        job, picture = told_with_result(workflow), workflow.picture()
     if as_json:
         jobs = [node_document(node) for node in picture.nodes]
-        say_json({**workflow_document(job, keyring(url), picture.counts), "jobs": jobs, "left_out": picture.left_out})
+        say_json({**as_document(job), "jobs": jobs, "left_out": picture.left_out})
     elif as_mermaid:
         say(picture.mermaid())
     else:
-        _show_facts(job, picture, now)
+        _show_facts(job, picture, SystemClock().now())
         _show_picture(picture)
         _show_failures(picture)
 
 
-def _show_facts(job: Job, picture: Picture, now: datetime) -> None:
+def _show_facts(job: ToldWorkflow, picture: Picture, now: datetime) -> None:
     facts = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="fold")
@@ -69,7 +66,7 @@ def _show_facts(job: Job, picture: Picture, now: datetime) -> None:
     show(facts)
 
 
-def _facts(job: Job, picture: Picture, now: datetime) -> Iterator[tuple[str, str]]:
+def _facts(job: ToldWorkflow, picture: Picture, now: datetime) -> Iterator[tuple[str, str]]:
     if picture.counts:
         yield "Progress", picture.progress
     if job.key is not None:

@@ -54,7 +54,11 @@ _CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(INSTANTS, distinct(lambda since_2000: moment(_YEAR_2000 + since_2000))),
 }
 
-PLANNED_ANEW = frozenset({"get", "page", "page_of", "page_schedules", "record_lines", "logs"})
+PLANNED_ANEW = frozenset(
+    {"get", "get_unfinished", "page_schedules", "record_lines", "logs", "few", "page_few"}
+    | {"count_waiting", "count_waiting_of", "count_running"}
+    | {f"{query}{way}" for query in ("page", "look_back") for way in ("", "_of", "_ended")}
+)
 """Queries for which one plan would be a bad one: filters may be absent, or a table was empty when the plan was made."""
 
 _END_WHEN_SILENT = "; SET LOCAL idle_in_transaction_session_timeout = '10s'"

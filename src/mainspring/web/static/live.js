@@ -2,6 +2,10 @@
 // Without script the page can be read as it was when it was loaded.
 
 const SHORTEST = 1000; // milliseconds between two fetches, however much happens
+const PATIENCE = 30000; // for an answer, and no more than that for a server that has taken the question and hangs
+const PAUSE = 5; // seconds before a server that has not answered, or refused its stream, is asked again
+const SCROLLED = ".scroll, pre[tabindex]";
+const team = document.body.dataset.team; // what the page shows stays that team's, whatever is chosen in another window
 const live = () => document.querySelectorAll("[data-live]");
 
 let wanted = false;
@@ -15,10 +19,13 @@ async function refresh() {
   fetching = true;
   wanted = false;
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, redirect: "error" });
+    const answer = await fetch(location.href, {
+      headers: { Accept: "text/html", "Mainspring-Team": team }, redirect: "manual", signal: AbortSignal.timeout(PATIENCE),
+    });
     if (answer.ok) replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    stand(standing(answer));
   } catch {
-    // The server is away; the stream says when it is back.
+    stand("away");
   } finally {
     last = Date.now();
     fetching = false;
@@ -30,24 +37,70 @@ function again() {
   if (wanted) { wanted = false; refresh(); }
 }
 
+// Who is not let in any more is led to the log-in.
+function standing(answer) {
+  if (answer.ok) return "";
+  if (answer.type === "opaqueredirect") return "out";
+  return answer.status < 500 ? "refused" : "away";
+}
+
+// Says since when the page is not up to date, and why; nothing while it is.
+function stand(how) {
+  const begins = !isStale();
+  const now = new Date();
+  for (const one of document.querySelectorAll("[data-standing]")) {
+    const time = one.querySelector("time");
+    if (time && begins) {
+      time.dateTime = now.toISOString();
+      time.textContent = now.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    }
+    one.hidden = one.dataset.standing !== how;
+  }
+}
+
+function isStale() {
+  return document.querySelector("[data-standing]:not([hidden])") !== null;
+}
+
 // Only what has changed is put in place, and nothing in which somebody is at work.
 function replace(page) {
   for (const old of live()) {
     const fresh = page.getElementById(old.id);
-    if (!fresh || old.contains(document.activeElement) && document.activeElement !== document.body) continue;
-    if (old.querySelector("input:checked")) continue;
-    if (old.innerHTML === fresh.innerHTML) continue;
+    if (!fresh || old.innerHTML === fresh.innerHTML || isUsed(old)) continue;
     const atEnd = old.scrollHeight - old.scrollTop - old.clientHeight < 40;
+    const places = [...old.querySelectorAll(SCROLLED)].map((one) => [one.scrollLeft, one.scrollTop, one === document.activeElement]);
     old.replaceChildren(...fresh.childNodes);
     if (old.dataset.live === "log" && atEnd) old.scrollTop = old.scrollHeight;
+    old.querySelectorAll(SCROLLED).forEach((one, index) => putBack(one, ...places[index] ?? [0, 0, false]));
   }
+}
+
+// Somebody is on a link or in a field, or has changed one. Who has only scrolled is put back where he was.
+function isUsed(part) {
+  const at = document.activeElement;
+  if (at !== part && part.contains(at) && !at.matches(SCROLLED)) return true;
+  return [...part.querySelectorAll("input, textarea")].some((field) => field.checked !== field.defaultChecked || field.value !== field.defaultValue);
+}
+
+function putBack(part, left, top, focused) {
+  part.scrollTo(left, top);
+  if (focused) part.focus({ preventScroll: true });
 }
 
 function listen() {
   const address = document.querySelector("main [data-follow]")?.dataset.follow ?? "/live";
-  const stream = new EventSource(address);
+  const stream = new EventSource(`${address}?team=${encodeURIComponent(team)}`);
   for (const kind of ["change", "skipped", "job"]) stream.addEventListener(kind, refresh);
-  stream.addEventListener("open", () => { if (last) refresh(); });
+  let open = false;
+  // What happened between the making of the page, or the break, and this moment has been told to nobody.
+  stream.addEventListener("open", () => { open = true; refresh(); });
+  // A stream that broke is opened again by the browser, one that was refused is not. When that fails, the page is asked
+  // for, whose answer tells what is wrong.
+  stream.addEventListener("error", () => {
+    if (!open) refresh();
+    open = false;
+    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, PAUSE * 1000);
+  });
 }
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) again(); });
@@ -58,6 +111,13 @@ document.addEventListener("change", (event) => {
   }
 });
 if (live().length) listen();
-// What no event tells of, such as new lines of a log, is looked for while it may come.
-const tick = document.querySelector("main [data-tick]");
-if (tick) setInterval(() => { if (document.querySelector("main [data-tick]")) refresh(); }, 1000 * tick.dataset.tick);
+// On a phone the pages are in one line, of which the one that is shown may be beyond the edge.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// What no event tells of, such as new lines of a log, is looked for while it may come; so is a server that was away.
+let looked = Date.now();
+setInterval(() => {
+  const tick = isStale() ? PAUSE : document.querySelector("main [data-tick]")?.dataset.tick;
+  if (!tick || Date.now() - looked < 1000 * tick) return;
+  looked = Date.now();
+  refresh();
+}, 1000);

@@ -77,7 +77,7 @@ def replay_group(visit: Visit) -> Response:
     """Run the letters again: a few first, and then the rest. The answer does not wait for the end of it."""
     form, name, dead = visit.form, visit.path["group"], visit.app.dead
     canary, rate, stop_at = _whole(form["canary"]), read_rate(form["rate"]), _share(form["stop_at"])
-    patch, reason, actor = _patch(form["patch"]), form["reason"] or None, visit.caller.actor
+    patch, reason, actor = _patch(form["patch"]), form.words("reason"), visit.caller.actor
     found = dead.count(name)
     visit.caller.record(name, found=found, canary=canary, rate=form["rate"], stop_at=stop_at, reason=reason)
     replay = _replays(visit).start(
@@ -132,7 +132,7 @@ def ask_discard(visit: Visit) -> Response:
 @pages.post("/dead/{group}/discard", needs(Role.OPERATOR, records="dead.discard"))
 def discard_group(visit: Visit) -> Response:
     """Give the letters of a group up."""
-    name, reason = visit.path["group"], visit.form["reason"] or None
+    name, reason = visit.path["group"], visit.form.words("reason")
     found = visit.app.dead.count(name)
     visit.caller.record(name, found=found, reason=reason)
     done = visit.app.dead.discard(group=name, reason=reason, by=visit.caller.actor)

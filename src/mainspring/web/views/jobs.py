@@ -1,33 +1,40 @@
-"""Jobs: found, looked at, and put right, one by one or many at once."""
+"""Jobs: found, looked at, and put right."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
-from starlette.datastructures import URL
 from starlette.responses import Response
 
-from mainspring.api.policy import needs
-from mainspring.documents.jobs import attempt_document, job_document, step_document
-from mainspring.errors import InvalidValue, MainspringError
-from mainspring.job_handle import JobHandle
+from mainspring.api.policy import Where, needs
+from mainspring.api.problems import Problem
+from mainspring.client import Match
+from mainspring.documents.jobs import attempt_document, job_document, opened_step, step_document
+from mainspring.errors import InvalidValue
+from mainspring.job_handle import JobHandle, id_of
+from mainspring.model.duration import duration
+from mainspring.model.ids import made_at
 from mainspring.model.job import Job, JobState
-from mainspring.model.text import counted
-from mainspring.model.token import Role
-from mainspring.web.pages import Pages, Visit
+from mainspring.model.text import shortened
+from mainspring.model.token import ALL_TEAMS, Role
+from mainspring.store.protocol import JobFilter
+from mainspring.web.look import picked
+from mainspring.web.pages import Pages, Visit, address_of
 
 pages = Pages()
 
 _PAGE = 50
 _LAST_LINES = 500
-_MOST_AT_ONCE = 1_000
+_TIMES = {"since", "until", "finished_since", "finished_until"}
 _LOOK = needs(Role.VIEWER)
 
 DEEDS = ("cancel", "pause", "resume", "replay")
-_DONE = {"cancel": "cancelled", "pause": "paused", "resume": "resumed", "replay": "replayed"}
+DONE = {"cancel": "cancelled", "pause": "paused", "resume": "resumed", "replay": "replayed"}
 _UNFINISHED = {state for state in JobState if not state.final}
-_ALLOWED = {
+ALLOWED = {
     "cancel": _UNFINISHED,
     "pause": _UNFINISHED - {JobState.PAUSED},
     "resume": {JobState.PAUSED},
@@ -38,25 +45,59 @@ _ALLOWED = {
 
 @pages.get("/jobs", _LOOK)
 def list_jobs(visit: Visit) -> Response:
-    """Show jobs, newest first, by what is asked for."""
-    wanted = {name: visit.asked(name) for name in ("state", "queue", "task", "key")}
-    before = visit.asked("before")
-    given: dict[str, Any] = {name: value for name, value in wanted.items() if value}
-    found = [one.snapshot for one in visit.app.jobs(**given, before=before or None, limit=_PAGE + 1)]
-    shown = found[:_PAGE]
-    older = None
-    if len(found) > _PAGE:
-        older = str(visit.request.url.include_query_params(before=shown[-1].id).replace(scheme="", netloc=""))
+    """Show jobs, newest first, by what is asked for; of all teams to who may see what is anybody's."""
+    whole, sees_all = visit.asked("team") == ALL_TEAMS, visit.may("viewer", Where.EVERYWHERE)
+    if whole and not sees_all:
+        raise Problem(403, "role-too-small", "expected the role viewer in team *, got: none")
+    app = visit.caller.whole if whole else visit.app
+    asked, before = visit.request.query_params, visit.asked("before")
+    form: dict[str, Any] = {"whole": whole, "sees_all": sees_all, "states": list(JobState)}
+    try:
+        match = app.client.match(wanted_of(asked))
+    except InvalidValue as error:
+        return visit.show("jobs.html", 422, wrong=str(error), typed=_typed(asked), chosen=True, **form)
+    found = app.client.look(match, id_of(before) if before else None, _PAGE + 1)
+    shown = found.jobs[:_PAGE]
+    rest = shown[-1].id if len(found.jobs) > _PAGE else found.before
     return visit.show(
         "jobs.html",
+        wrong=None,
         jobs=shown,
-        wanted=wanted,
-        older=older,
+        typed=_typed(asked) | {name: picked(getattr(match, name)) for name in _TIMES},
+        chosen=match != JobFilter(),
+        older=None if rest is None else address_of(visit.request.url.include_query_params(before=rest)),
+        looked=made_at(rest) if rest is not None and rest == found.before else None,
         newest=not before,
-        states=list(JobState),
-        deeds=list(DEEDS) if visit.may("submitter") else [],
-        here=_here(visit.request.url),
+        deeds=list(DEEDS) if visit.may("submitter") and not whole else [],
+        here=address_of(visit.request.url),
+        **form,
     )
+
+
+def wanted_of(asked: Mapping[str, str]) -> Match:
+    """Return which jobs an address asks for. A time without a zone is one of UTC, as pages show them."""
+    wanted: dict[str, Any] = {name: text for name in Match.__annotations__ if (text := asked.get(name, "").strip())}
+    wanted |= {name: _moment(wanted[name], name) for name in _TIMES & wanted.keys()}
+    given: Match = wanted  # type: ignore[assignment]
+    return given
+
+
+def _moment(text: str, name: str) -> datetime | timedelta:
+    """Return the instant that *text* says, or how long ago that was."""
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    with suppress(InvalidValue):
+        return duration(text, name)
+    raise InvalidValue(
+        f"expected {name} to be an instant like 2026-11-18T09:00Z, or a length of time like 90m for how long ago that "
+        f"was, got: {shortened(text)}"
+    )
+
+
+def _typed(asked: Mapping[str, str]) -> dict[str, str]:
+    """Return what the form was filled with, sense or not."""
+    return {name: asked.get(name, "").strip() for name in Match.__annotations__}
 
 
 @pages.get("/jobs/{job_id:uuid}", _LOOK)
@@ -72,11 +113,11 @@ def show_job(visit: Visit) -> Response:
         failure=seen.failure,
         reached=seen.reached,
         attempts=[attempt_document(one) | {"failure": one.failure, "at": one} for one in job.attempts()],
-        steps=[step_document(seen, one, visit.caller.keys) | {"at": one.at} for one in job.stored_steps()],
+        steps=[step_document(opened_step(seen, one, job.keys)) | {"is": one} for one in job.stored_steps()],
         lines=_last_lines(job, seen),
         reasons=[] if seen.state.final else job.explain(),
         parents=[kin[edge.parent] for edge in seen.beginnings.parents if edge.parent in kin],
-        deeds=[deed for deed, states in _ALLOWED.items() if seen.state in states] if visit.may("submitter") else [],
+        deeds=[deed for deed, states in ALLOWED.items() if seen.state in states] if visit.may("submitter") else [],
     )
 
 
@@ -97,7 +138,7 @@ def _acts(deed: str) -> None:
 
     @pages.post(f"/jobs/{{job_id:uuid}}/{deed}", needs(Role.SUBMITTER, records=f"job.{deed}"))
     def act(visit: Visit) -> Response:
-        job, reason = visit.app.job(visit.path["job_id"]), visit.form["reason"] or None
+        job, reason = visit.app.job(visit.path["job_id"]), visit.form.words("reason")
         visit.caller.record(job.id, reason=reason)
         state = _do(deed, job, visit, reason)
         return visit.go(f"/jobs/{job.id}", _told(deed, state))
@@ -118,57 +159,8 @@ def _do(deed: str, job: JobHandle[Any], visit: Visit, reason: str | None) -> Job
 def _told(deed: str, state: JobState) -> str:
     if state is JobState.RUNNING and deed in ("cancel", "pause"):
         return f"Its worker is asked to {deed} it."
-    return f"It is {_DONE[deed]}, and now {state}."
+    return f"It is {DONE[deed]}, and now {state}."
 
 
 for _deed in DEEDS:
     _acts(_deed)
-
-
-@pages.post("/jobs/choose", needs(Role.SUBMITTER))
-def choose_many(visit: Visit) -> Response:
-    """Ask whether it is meant, saying of how many jobs."""
-    deed, ids, back = _many(visit)
-    if not ids:
-        return visit.go(back, "Choose jobs first.")
-    fitting = [job for job in visit.app.client.find(ids).values() if job.state in _ALLOWED[deed]]
-    return visit.show("bulk.html", deed=deed, jobs=fitting, left=len(ids) - len(fitting), back=back)
-
-
-@pages.post("/jobs/bulk", needs(Role.SUBMITTER, records="job.bulk"))
-def act_on_many(visit: Visit) -> Response:
-    """Do something about many jobs, one after the other: what can't be done about one is left."""
-    deed, ids, back = _many(visit)
-    reason = visit.form["reason"] or None
-    visit.caller.record(f"{len(ids)} jobs", deed=deed, reason=reason)
-    done = sum(_does(deed, visit, job_id, reason) for job_id in visit.app.client.find(ids))
-    left = f" {len(ids) - done:,} could not be." if done < len(ids) else ""
-    return visit.go(back, f"{counted(done, 'job')} {_DONE[deed]}.{left}")
-
-
-def _many(visit: Visit) -> tuple[str, list[UUID], str]:
-    """Return what is to be done about which jobs, and where to go then."""
-    deed, back = visit.form["deed"], visit.form["back"]
-    if deed not in DEEDS:
-        raise InvalidValue(f"expected one of {', '.join(DEEDS)}, got: {deed!r}")
-    ids = [_id(text) for text in visit.form.all("job")[:_MOST_AT_ONCE]]
-    return deed, ids, back if back.startswith("/jobs") else "/jobs"
-
-
-def _does(deed: str, visit: Visit, job_id: UUID, reason: str | None) -> bool:
-    try:
-        _do(deed, visit.app.job(job_id), visit, reason)
-    except MainspringError:
-        return False
-    return True
-
-
-def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise InvalidValue(f"expected the id of a job, got: {text[:50]!r}") from None
-
-
-def _here(url: URL) -> str:
-    return f"{url.path}?{url.query}" if url.query else url.path

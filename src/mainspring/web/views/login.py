@@ -13,8 +13,8 @@ from starlette.routing import Route
 from mainspring.api.policy import needs
 from mainspring.api.problems import Problem
 from mainspring.app import Mainspring
-from mainspring.model.team import check_team
-from mainspring.model.token import Role
+from mainspring.model.team import DEFAULT_TEAM, check_team
+from mainspring.model.token import ALL_TEAMS, Role
 from mainspring.web import session
 from mainspring.web.forms import Form, read_form
 from mainspring.web.look import render
@@ -41,11 +41,16 @@ async def _log_in(request: Request) -> Response:
     except Problem as problem:
         return _form(request, str(problem.detail), problem.status_code)
     app: Mainspring = request.app.state.app
-    if await asyncio.to_thread(app.tokens.verify, form["token"]) is None:
-        return _form(request, "expected a token that is known, not revoked and not expired", 401)
+    token = await asyncio.to_thread(app.tokens.verify, form["token"])
+    if token is None:
+        wrong = "expected a token that is known, not revoked and not expired"
+        return _form(request, wrong, 401, wanted=_here(form))
     answer = RedirectResponse(_here(form), 303)
     session.keep(answer, request, session.TOKEN, form["token"])
-    session.forget(answer, session.TEAM)
+    if len(token.grants) > 1 and not token.grants.keys() & {ALL_TEAMS, DEFAULT_TEAM}:
+        session.keep(answer, request, session.TEAM, min(token.grants))  # he must begin with one of them
+    else:
+        session.forget(answer, session.TEAM)
     return answer
 
 
@@ -59,16 +64,19 @@ def log_out(visit: Visit) -> Response:
 
 @pages.post("/team", ANYBODY)
 def choose_team(visit: Visit) -> Response:
-    """Look at what is another team's. Whether he may is asked by the next page."""
-    name = visit.form["team"]
+    """Look at what is another team's. Who may not stays where he is, for no page would let him go back."""
+    name, token = visit.form["team"], visit.caller.token
     check_team(name)
+    shown = None if token is None else visit.app.tokens.verify(token)
+    if shown is not None and shown.role_in(name) is None:
+        return visit.go("/", f"Nothing is known of a team named {name}; this is {visit.caller.team}.")
     answer = visit.go("/")
     session.keep(answer, visit.request, session.TEAM, name)
     return answer
 
 
-def _form(request: Request, wrong: str | None = None, status: int = 200) -> Response:
-    wanted = request.query_params.get("next", "/")
+def _form(request: Request, wrong: str | None = None, status: int = 200, wanted: str | None = None) -> Response:
+    wanted = wanted or request.query_params.get("next", "/")
     page = render("login.html", visit=None, team=None, said=None, proof="", path=LOGIN, wrong=wrong, wanted=wanted)
     return Response(page, status, HEADERS, "text/html")
 

@@ -26,7 +26,7 @@ _STRICT = ("", "off")
 @pages.get("/queues", _LOOK)
 def list_queues(visit: Visit) -> Response:
     """Show all queues, and the tasks that are paused to who may see what holds for all."""
-    queues = visit.app.queues.list()
+    queues = visit.app.queues.list(quick=True)
     whole = visit.caller.whole
     return visit.show(
         "queues.html",
@@ -42,7 +42,7 @@ def list_queues(visit: Visit) -> Response:
 @pages.get("/queues/{name:path}", _LOOK)
 def show_queue(visit: Visit) -> Response:
     """Show a queue, with what can be done about it."""
-    name, queues = visit.path["name"], {queue.name: queue for queue in visit.app.queues.list()}
+    name, queues = visit.path["name"], {queue.name: queue for queue in visit.app.queues.list(quick=True)}
     if name not in queues:
         raise NotFound(
             f"no queue named {name!r} has jobs, workers, ageing, an owner or a pause{did_you_mean(name, queues)}"

@@ -96,7 +96,7 @@ def show_schedule(visit: Visit) -> Response:
 @pages.post("/schedules/{schedule_id:path}/pause", needs(Role.OPERATOR, records="schedule.pause"))
 def pause_schedule(visit: Visit) -> Response:
     """Hold a schedule until it is resumed."""
-    schedule_id, reason = _known(visit), visit.form["reason"] or None
+    schedule_id, reason = _known(visit), visit.form.words("reason")
     visit.caller.record(schedule_id, reason=reason)
     visit.app.schedules.pause(schedule_id, reason=reason, by=visit.caller.actor)
     return visit.go(address(schedule_id), "It is paused; the jobs that it has made go on.")

@@ -31,6 +31,7 @@ def list_tokens(visit: Visit) -> Response:
         any_team=visit.caller.reach is visit.caller.whole,
         all_teams=ALL_TEAMS,
         roles=list(Role),
+        first=visit.caller.reach is visit.caller.whole and not found,
         expires=_EXPIRES,
     )
 

@@ -120,7 +120,7 @@ def _acts(deed: str) -> None:
 
     @pages.post(f"/workflows/{{job_id:uuid}}/{deed}", needs(Role.SUBMITTER, records=f"workflow.{deed}"))
     def act(visit: Visit) -> Response:
-        workflow, reason = _found(visit), visit.form["reason"] or None
+        workflow, reason = _found(visit), visit.form.words("reason")
         visit.caller.record(workflow.id, reason=reason)
         _do(deed, workflow, reason, visit.caller.actor)
         now = standing(workflow.refresh())
@@ -149,8 +149,9 @@ def replay_from(visit: Visit) -> Response:
     workflow, job = _found(visit), visit.app.job(visit.path["member"])
     if job.snapshot.workflow != workflow.id:
         raise JobNotFound(job.id)
-    visit.caller.record(job.id, reason=visit.form["reason"] or None)
-    state = job.replay(visit.form["reason"] or None)
+    reason = visit.form.words("reason")
+    visit.caller.record(job.id, reason=reason)
+    state = job.replay(reason)
     return visit.go(f"/workflows/{workflow.id}", f"{job.snapshot.task} is replayed, and now {state}.")
 
 

@@ -63,6 +63,10 @@ CREATE TABLE mainspring.jobs (
 -- Those of equal rank go by age: where turns are taken, many are equal, and old ones must not be overtaken for ever.
 CREATE INDEX jobs_ready ON mainspring.jobs (queue, rank, id) WHERE state = 'ready';
 CREATE INDEX jobs_held_back ON mainspring.jobs (queue, rank) WHERE waits_for IS NOT NULL AND fair IS NOT NULL;
+-- By these all are counted that wait for something else than a worker; of plain jobs there is no entry in it.
+-- Of no use to whoever asks for a state, but those who ask by this condition to the letter: it would else be taken beside
+-- the index of due times, and all that are due sorted.
+CREATE INDEX jobs_aside ON mainspring.jobs (state, queue) WHERE state IN ('blocked', 'scheduled', 'retrying', 'paused') IS NOT FALSE;
 -- One that waits for a signal is due when its patience is at an end.
 CREATE INDEX jobs_due ON mainspring.jobs (run_at)
     WHERE state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL);
@@ -72,6 +76,8 @@ CREATE INDEX jobs_schedule ON mainspring.jobs (schedule) WHERE schedule IS NOT N
 CREATE INDEX jobs_workflow ON mainspring.jobs (workflow) WHERE workflow IS NOT NULL;
 CREATE INDEX jobs_workflows ON mainspring.jobs (id) WHERE plan IS NOT NULL AND workflow IS NULL;
 CREATE INDEX jobs_team ON mainspring.jobs (team, id) WHERE team IS NOT NULL;
+-- By this those of a team are counted; of the default one's, and of what runs, there is no entry in it.
+CREATE INDEX jobs_backlog ON mainspring.jobs (team, state, queue) WHERE team IS NOT NULL AND state <> 'running';
 CREATE INDEX jobs_waiting ON mainspring.jobs (waits_for, rank, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX jobs_expiring ON mainspring.jobs (expires_at) WHERE expires_at IS NOT NULL AND state <> 'running';
 
@@ -124,6 +130,9 @@ CREATE INDEX jobs_done_team ON mainspring.jobs_done (team, id) WHERE team IS NOT
 -- will do, which costs a job that ends next to nothing.
 CREATE INDEX jobs_done_finished ON mainspring.jobs_done USING brin (finished_at)
     WITH (pages_per_range = 16, autosummarize = on);
+
+-- Those that did not succeed are looked for among many that did, which have no entry in it.
+CREATE INDEX jobs_done_ended ON mainspring.jobs_done (state, id) WHERE state <> 'succeeded';
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A

@@ -37,3 +37,40 @@ CREATE TABLE mainspring.turns (
     reached  bigint NOT NULL,
     PRIMARY KEY (queue, priority, task)
 ) WITH (fillfactor = 50);
+
+-- What became of jobs, and what waited, in each span of time (in seconds) that began at `since`, by the name of the team whose
+-- the jobs were. Workers add what they have settled, and one node a minute puts in how many were ready and for how long the
+-- oldest was: the most that was seen. Old ones are pruned by that node, so there are a few hundred rows for each queue.
+CREATE TABLE mainspring.samples (
+    span      integer NOT NULL,
+    since     timestamptz NOT NULL,
+    team      text NOT NULL,
+    queue     text NOT NULL,
+    succeeded bigint NOT NULL DEFAULT 0,
+    failed    bigint NOT NULL DEFAULT 0,
+    retried   bigint NOT NULL DEFAULT 0,
+    ready     bigint,
+    oldest_us bigint,
+    PRIMARY KEY (span, since, team, queue)
+) WITH (fillfactor = 50);
+
+-- How many of the jobs that were settled had waited for about as long until they started: up to which of the bounds of a
+-- worker's histogram, counted from 0.
+CREATE TABLE mainspring.waits (
+    span  integer NOT NULL,
+    since timestamptz NOT NULL,
+    team  text NOT NULL,
+    queue text NOT NULL,
+    bound smallint NOT NULL,
+    jobs  bigint NOT NULL,
+    PRIMARY KEY (span, since, team, queue, bound)
+) WITH (fillfactor = 50);
+
+-- When somebody looked: who writes the minute first does, and says when he is done, so that what was not seen is told from
+-- what was not there.
+CREATE TABLE mainspring.looks (
+    span  integer NOT NULL,
+    since timestamptz NOT NULL,
+    done  boolean NOT NULL,
+    PRIMARY KEY (span, since)
+);

@@ -121,35 +121,37 @@ FROM (
     LIMIT (SELECT CAST(:look AS bigint))
 ) AS first;
 
--- Those that come first, and, where priority is strict, the first of each priority, which is the oldest of it: however many
--- urgent ones there are, they don't hide one that starves.
+-- Those that come first in each queue, and, where priority is strict, the first of each priority, which is the oldest of it:
+-- however many urgent ones there are, they don't hide one that starves.
 -- name: oldest_ready
 WITH {clock},
-first AS MATERIALIZED (
-    SELECT run_at, team
-    FROM mainspring.jobs
-    WHERE state = 'ready' AND queue = :queue
-    ORDER BY rank
-    LIMIT (SELECT CAST(:look AS bigint))
+seen AS MATERIALIZED (
+    SELECT asked.queue, first.run_at, first.looked, (
+        SELECT min((
+            SELECT run_at
+            FROM mainspring.jobs
+            WHERE state = 'ready' AND jobs.queue = asked.queue
+              AND rank >= CAST(101 - level AS bigint) << 53 AND rank < CAST(102 - level AS bigint) << 53
+            ORDER BY rank
+            LIMIT 1
+        ))
+        FROM generate_series(0, 100) AS level
+        WHERE CAST(:team AS text) IS NULL
+    ) AS oldest
+    FROM json_array_elements_text(CAST(:queues AS json)) AS asked (queue), LATERAL (
+        SELECT min(run_at) FILTER (WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team) AS run_at,
+               count(*) AS looked
+        FROM (
+            SELECT run_at, team
+            FROM mainspring.jobs
+            WHERE state = 'ready' AND jobs.queue = asked.queue
+            ORDER BY rank
+            LIMIT (SELECT CAST(:look AS bigint))
+        ) AS ones
+    ) AS first
 )
-SELECT (extract(epoch FROM (SELECT now FROM clock) - min(run_at)) * 1000000)::bigint AS waited_us,
-       (SELECT count(*) FROM first) AS looked
-FROM (
-    SELECT run_at
-    FROM first
-    WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team
-    UNION ALL
-    SELECT (
-        SELECT run_at
-        FROM mainspring.jobs
-        WHERE state = 'ready' AND queue = :queue
-          AND rank >= CAST(101 - level AS bigint) << 53 AND rank < CAST(102 - level AS bigint) << 53
-        ORDER BY rank
-        LIMIT 1
-    )
-    FROM generate_series(0, 100) AS level
-    WHERE CAST(:team AS text) IS NULL
-) AS oldest;
+SELECT queue, CAST(extract(epoch FROM (SELECT now FROM clock) - least(run_at, oldest)) * 1000000 AS bigint) AS waited_us, looked
+FROM seen;
 
 -- A job is filed no sooner than it has ended, so days before that are not looked at.
 -- name: lately_ended

@@ -29,6 +29,16 @@ LIMIT :limit;
 SELECT count(*) AS letters
 FROM {dead} AND (CAST(:group AS text) IS NULL OR fingerprint = :group);
 
+-- Of those that are looked at, which are anybody's: who looked on for more of a team might not come to an end.
+-- name: dead_among
+SELECT count(*) FILTER (WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team) AS letters, count(*) AS looked
+FROM (
+    SELECT team
+    FROM mainspring.jobs_done
+    WHERE state = 'failed'
+    LIMIT (SELECT CAST(:most AS bigint))
+) AS anybodys;
+
 -- Here and in the next OFFSET keeps the order and the limit from the planner of what is within, who would else walk all
 -- history by its primary key, for a few failed jobs among millions.
 -- name: dead_letters

@@ -12,6 +12,43 @@ CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progres
 fair, weight, CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds,
 workflow, links, plan, CAST(NULL AS integer) AS pending, FALSE AS awaited, CAST(NULL AS text) AS signal, team, notify
 
+-- What a page of jobs may ask of either table. The error is searched as it is written, up to its traceback, which is long:
+-- it is ours, so its type and its message come first, and no quote within them can be taken for one of the document's.
+-- Differs from SQLite in that it is told to know of no case but that of ASCII letters, whatever the database's collation.
+-- name: wanted
+(CAST(:state AS text) IS NULL OR state = :state) AND (CAST(:queue AS text) IS NULL OR queue = :queue)
+  AND (CAST(:task AS text) IS NULL OR task = :task) AND (CAST(:key AS text) IS NULL OR key = :key)
+  AND (CAST(:error AS text) IS NULL OR strpos(
+      lower(replace(substr(error, 10, greatest(0, strpos(error, '","traceback":') - 10)), '","message":"', ': ') COLLATE "C"),
+      lower(CAST(:error AS text) COLLATE "C")
+  ) > 0)
+
+-- name: within
+id >= CAST(:first AS uuid) AND id < CAST(:before AS uuid)
+
+-- name: whosoever
+(NOT CAST(:nobodys AS boolean) OR team IS NULL)
+
+-- The condition of the index jobs_aside, to the letter.
+-- name: is_aside
+state IN ('blocked', 'scheduled', 'retrying', 'paused') IS NOT FALSE
+
+-- Each kind by its own index: there may be few of them among many others. Differs from SQLite, which is told the index, in
+-- that what is ready is asked for in order, so that the index is used although most of the table may be ready.
+-- name: in_state
+SELECT * FROM (
+    SELECT id FROM mainspring.jobs WHERE CAST(:state AS text) = 'ready' AND state = 'ready' ORDER BY queue, rank LIMIT :most
+) AS ready
+UNION ALL
+SELECT id FROM mainspring.jobs WHERE CAST(:state AS text) = 'running' AND state = 'running'
+UNION ALL
+SELECT id FROM mainspring.jobs
+WHERE {is_aside} AND state = CAST(:state AS text)
+
+-- name: ended_then
+(CAST(:finished_since AS timestamptz) IS NULL OR finished_at >= :finished_since)
+  AND (CAST(:finished_until AS timestamptz) IS NULL OR finished_at < :finished_until)
+
 -- name: dead
 mainspring.jobs_done
 WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
@@ -243,3 +280,7 @@ AND NOT EXISTS (
     AND NOT EXISTS (SELECT FROM mainspring.jobs_done AS root WHERE root.id = page.workflow OFFSET 0)
     AND NOT EXISTS (SELECT FROM mainspring.pruned WHERE pruned.workflow = page.workflow OFFSET 0)
 ))
+
+-- When that span of so many seconds began in which `at` lies.
+-- name: span_start
+timestamptz 'epoch' + floor(extract(epoch FROM at) / span) * span * interval '1 second'

@@ -1,3 +1,8 @@
+-- name: get_unfinished
+SELECT {live}
+FROM mainspring.jobs
+WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
+
 -- name: get
 SELECT {live}
 FROM mainspring.jobs
@@ -7,19 +12,14 @@ SELECT {done}
 FROM mainspring.jobs_done
 WHERE id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST(:ids AS json)) AS uuid)));
 
--- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables; the half that can't
--- have jobs in the wanted state is not walked at all.
+-- Each half walks its primary key backwards from one id to another, and stops at the limit, whatever the size of the
+-- tables; the half that can't have what is wanted is not walked at all.
 -- name: page
 SELECT * FROM (
     SELECT {live}
     FROM mainspring.jobs
-    WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-      AND (CAST(:state AS text) IS NULL OR CAST(:state AS text) NOT IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (CAST(:state AS text) IS NULL OR state = :state)
-      AND (CAST(:queue AS text) IS NULL OR queue = :queue)
-      AND (CAST(:task AS text) IS NULL OR task = :task)
-      AND (CAST(:key AS text) IS NULL OR key = :key)
-      AND (NOT CAST(:nobodys AS boolean) OR team IS NULL)
+    WHERE CAST(:unfinished AS boolean) AND {whosoever} AND {within}
+      AND {wanted}
     ORDER BY id DESC
     LIMIT :limit
 ) AS unfinished
@@ -27,13 +27,8 @@ UNION ALL
 SELECT * FROM (
     SELECT {done}
     FROM mainspring.jobs_done
-    WHERE id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-      AND (CAST(:state AS text) IS NULL OR CAST(:state AS text) IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (CAST(:state AS text) IS NULL OR state = :state)
-      AND (CAST(:queue AS text) IS NULL OR queue = :queue)
-      AND (CAST(:task AS text) IS NULL OR task = :task)
-      AND (CAST(:key AS text) IS NULL OR key = :key)
-      AND (NOT CAST(:nobodys AS boolean) OR team IS NULL)
+    WHERE CAST(:finished AS boolean) AND {whosoever} AND {within}
+      AND {wanted} AND {ended_then}
     ORDER BY id DESC
     LIMIT :limit
 ) AS finished
@@ -45,13 +40,8 @@ LIMIT :limit;
 SELECT * FROM (
     SELECT {live}
     FROM mainspring.jobs
-    WHERE team = CAST(:team AS text)
-      AND id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-      AND (CAST(:state AS text) IS NULL OR CAST(:state AS text) NOT IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (CAST(:state AS text) IS NULL OR state = :state)
-      AND (CAST(:queue AS text) IS NULL OR queue = :queue)
-      AND (CAST(:task AS text) IS NULL OR task = :task)
-      AND (CAST(:key AS text) IS NULL OR key = :key)
+    WHERE CAST(:unfinished AS boolean) AND team = CAST(:team AS text) AND {within}
+      AND {wanted}
     ORDER BY id DESC
     LIMIT :limit
 ) AS unfinished
@@ -59,18 +49,87 @@ UNION ALL
 SELECT * FROM (
     SELECT {done}
     FROM mainspring.jobs_done
-    WHERE team = CAST(:team AS text)
-      AND id < coalesce(CAST(:before AS uuid), 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-      AND (CAST(:state AS text) IS NULL OR CAST(:state AS text) IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (CAST(:state AS text) IS NULL OR state = :state)
-      AND (CAST(:queue AS text) IS NULL OR queue = :queue)
-      AND (CAST(:task AS text) IS NULL OR task = :task)
-      AND (CAST(:key AS text) IS NULL OR key = :key)
+    WHERE CAST(:finished AS boolean) AND team = CAST(:team AS text) AND {within}
+      AND {wanted} AND {ended_then}
     ORDER BY id DESC
     LIMIT :limit
 ) AS finished
 ORDER BY id DESC
 LIMIT :limit;
+
+-- The same for those that ended in another way than most.
+-- name: page_ended
+SELECT {done}
+FROM mainspring.jobs_done
+WHERE state <> 'succeeded' AND state = CAST(:state AS text) AND {whosoever} AND {within}
+  AND {wanted} AND {ended_then}
+ORDER BY id DESC
+LIMIT :limit;
+
+-- The same for unfinished jobs of which few are in the state: all of these are looked at.
+-- name: page_few
+WITH few AS MATERIALIZED (
+    {in_state}
+)
+SELECT {live}
+FROM mainspring.jobs
+WHERE id = ANY (ARRAY(SELECT id FROM few)) AND {within} AND {wanted}
+  AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
+ORDER BY id DESC
+LIMIT :limit;
+
+-- name: few
+SELECT count(*) AS jobs
+FROM (
+    {in_state}
+    LIMIT :most
+) AS few;
+
+-- How far back a page may look: to where either half has so many rows that it has looked at enough.
+-- name: look_back
+SELECT * FROM (
+    SELECT id
+    FROM mainspring.jobs
+    WHERE CAST(:unfinished AS boolean) AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET CAST(:looked AS bigint)
+) AS unfinished
+UNION ALL
+SELECT * FROM (
+    SELECT id
+    FROM mainspring.jobs_done
+    WHERE CAST(:finished AS boolean) AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET CAST(:looked AS bigint)
+) AS finished
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: look_back_of
+SELECT * FROM (
+    SELECT id
+    FROM mainspring.jobs
+    WHERE CAST(:unfinished AS boolean) AND team = CAST(:team AS text) AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET CAST(:looked AS bigint)
+) AS unfinished
+UNION ALL
+SELECT * FROM (
+    SELECT id
+    FROM mainspring.jobs_done
+    WHERE CAST(:finished AS boolean) AND team = CAST(:team AS text) AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET CAST(:looked AS bigint)
+) AS finished
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: look_back_ended
+SELECT id
+FROM mainspring.jobs_done
+WHERE state <> 'succeeded' AND state = CAST(:state AS text) AND {within}
+ORDER BY id DESC
+LIMIT 1 OFFSET CAST(:looked AS bigint);
 
 -- name: counts
 SELECT queue, state, count(*) AS jobs

@@ -31,6 +31,135 @@ FROM mainspring.jobs, clock
 WHERE team = :team
 GROUP BY queue, state;
 
+-- Whether any unfinished job is another team's than the default one's.
+-- name: any_teams
+SELECT EXISTS (SELECT 1 FROM mainspring.jobs WHERE team IS NOT NULL) AS anybodys;
+
+-- In which states jobs of which queues wait, found by leaps from one to the next.
+-- name: backlog_kinds
+WITH RECURSIVE ready (queue) AS (
+    SELECT (SELECT queue FROM mainspring.jobs WHERE state = 'ready' ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT job.queue
+        FROM mainspring.jobs AS job
+        WHERE job.state = 'ready' AND job.queue > ready.queue
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM ready
+    WHERE ready.queue IS NOT NULL
+),
+aside (state, queue) AS (
+    SELECT kind.column1, (
+        SELECT job.queue
+        FROM mainspring.jobs AS job
+        WHERE job.state = kind.column1 AND job.{is_aside}
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM (VALUES ('blocked'), ('scheduled'), ('retrying'), ('paused')) AS kind
+    UNION ALL
+    SELECT aside.state, (
+        SELECT job.queue
+        FROM mainspring.jobs AS job
+        WHERE job.state = aside.state AND job.queue > aside.queue AND job.{is_aside}
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM aside
+    WHERE aside.queue IS NOT NULL
+)
+SELECT 'ready' AS state, queue
+FROM ready
+WHERE queue IS NOT NULL
+UNION ALL
+SELECT state, queue
+FROM aside
+WHERE queue IS NOT NULL;
+
+-- The same of the jobs of a team other than the default one.
+-- name: backlog_kinds_of
+WITH RECURSIVE kinds (state, queue) AS (
+    SELECT kind.column1, (
+        SELECT job.queue
+        FROM mainspring.jobs AS job
+        WHERE job.team = :team AND job.state = kind.column1 AND job.state <> 'running'
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM (VALUES ('ready'), ('blocked'), ('scheduled'), ('retrying'), ('paused')) AS kind
+    UNION ALL
+    SELECT kinds.state, (
+        SELECT job.queue
+        FROM mainspring.jobs AS job
+        WHERE job.team = :team AND job.state = kinds.state AND job.state <> 'running' AND job.queue > kinds.queue
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM kinds
+    WHERE kinds.queue IS NOT NULL
+)
+SELECT state, queue
+FROM kinds
+WHERE queue IS NOT NULL;
+
+-- As long as all jobs are the default team's, nobody's rows are looked at: the indexes tell how many there are. Else those
+-- of others are looked at too, and are as many as they like: so the limit is on what is looked at, not on what is found.
+-- Differs from SQLite, which is told the indexes, in that all is asked for in their order: one plan must do for a queue
+-- that has most of all jobs, and for one that has next to none. Nor is the planner told the limit: where it takes that for
+-- more than there are, it would sort all.
+-- name: count_waiting
+WITH counted AS MATERIALIZED (
+    SELECT kind.queue, kind.state, CASE WHEN kind.state = 'ready' THEN (
+        SELECT ARRAY[count(*), count(others)]
+        FROM (
+            SELECT CASE WHEN CAST(:nobodys AS boolean) THEN job.team END AS others
+            FROM mainspring.jobs AS job
+            WHERE job.state = 'ready' AND job.queue = kind.queue
+            ORDER BY job.rank
+            LIMIT (SELECT CAST(:most AS bigint))
+        ) AS ready
+    ) ELSE (
+        SELECT ARRAY[count(*), count(others)]
+        FROM (
+            SELECT CASE WHEN CAST(:nobodys AS boolean) THEN job.team END AS others
+            FROM mainspring.jobs AS job
+            WHERE job.{is_aside}
+              AND (job.state, job.queue) >= (kind.state, kind.queue) AND (job.state, job.queue) <= (kind.state, kind.queue)
+            ORDER BY job.state, job.queue
+            LIMIT (SELECT CAST(:most AS bigint))
+        ) AS aside
+    ) END AS looked
+    FROM (SELECT fields ->> 0 AS queue, fields ->> 1 AS state FROM json_array_elements(CAST(:kinds AS json)) AS one (fields)) AS kind
+)
+SELECT queue, state, looked[1] - looked[2] AS jobs, looked[1] >= CAST(:most AS bigint) AS more
+FROM counted;
+
+-- name: count_waiting_of
+WITH counted AS MATERIALIZED (
+    SELECT kind.queue, kind.state, (
+        SELECT count(*)
+        FROM (
+            SELECT 1 FROM mainspring.jobs AS job
+            WHERE job.team = :team AND job.state <> 'running'
+              AND (job.state, job.queue) >= (kind.state, kind.queue) AND (job.state, job.queue) <= (kind.state, kind.queue)
+            ORDER BY job.state, job.queue
+            LIMIT (SELECT CAST(:most AS bigint))
+        ) AS waiting
+    ) AS jobs
+    FROM (SELECT fields ->> 0 AS queue, fields ->> 1 AS state FROM json_array_elements(CAST(:kinds AS json)) AS one (fields)) AS kind
+)
+SELECT queue, state, jobs, jobs >= CAST(:most AS bigint) AS more
+FROM counted;
+
+-- There are no more than the fleet can run.
+-- name: count_running
+SELECT queue, count(*) AS jobs
+FROM mainspring.jobs
+WHERE state = 'running' AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
+GROUP BY queue;
+
 -- It is ranked by nothing new, so there is nothing to rank anew.
 -- name: give_queue
 INSERT INTO mainspring.queues (name, team, changes)

@@ -57,6 +57,9 @@ CREATE TABLE mainspring_jobs (
 
 CREATE INDEX mainspring_jobs_ready ON mainspring_jobs (queue, rank) WHERE state = 'ready';
 CREATE INDEX mainspring_jobs_held_back ON mainspring_jobs (queue, rank) WHERE waits_for IS NOT NULL AND fair IS NOT NULL;
+-- By these all are counted that wait for something else than a worker; of plain jobs there is no entry in it.
+CREATE INDEX mainspring_jobs_aside ON mainspring_jobs (state, queue)
+    WHERE state IN ('blocked', 'scheduled', 'retrying', 'paused');
 -- One that waits for a signal is due when its patience is at an end.
 CREATE INDEX mainspring_jobs_due ON mainspring_jobs (run_at)
     WHERE state IN ('scheduled', 'retrying') OR (state = 'blocked' AND signal IS NOT NULL);
@@ -66,6 +69,8 @@ CREATE INDEX mainspring_jobs_schedule ON mainspring_jobs (schedule) WHERE schedu
 CREATE INDEX mainspring_jobs_workflow ON mainspring_jobs (workflow) WHERE workflow IS NOT NULL;
 CREATE INDEX mainspring_jobs_workflows ON mainspring_jobs (id) WHERE plan IS NOT NULL AND workflow IS NULL;
 CREATE INDEX mainspring_jobs_team ON mainspring_jobs (team, id) WHERE team IS NOT NULL;
+-- By this those of a team are counted; of the default one's, and of what runs, there is no entry in it.
+CREATE INDEX mainspring_jobs_backlog ON mainspring_jobs (team, state, queue) WHERE team IS NOT NULL AND state <> 'running';
 CREATE INDEX mainspring_jobs_waiting ON mainspring_jobs (waits_for, rank) WHERE waits_for IS NOT NULL;
 CREATE INDEX mainspring_jobs_expiring ON mainspring_jobs (expires_at)
     WHERE expires_at IS NOT NULL AND state <> 'running';
@@ -114,6 +119,9 @@ CREATE INDEX mainspring_jobs_done_finished ON mainspring_jobs_done (finished_at)
 CREATE INDEX mainspring_jobs_done_workflow ON mainspring_jobs_done (workflow, id) WHERE workflow IS NOT NULL;
 CREATE INDEX mainspring_jobs_done_workflows ON mainspring_jobs_done (id) WHERE plan IS NOT NULL AND workflow IS NULL;
 CREATE INDEX mainspring_jobs_done_team ON mainspring_jobs_done (team, id) WHERE team IS NOT NULL;
+
+-- Those that did not succeed are looked for among many that did, which have no entry in it.
+CREATE INDEX mainspring_jobs_done_ended ON mainspring_jobs_done (state, id) WHERE state <> 'succeeded';
 
 -- Dead letters are few among many, and are grouped, listed and replayed by their cause. The index holds all that this
 -- asks for, so that a hundred thousand are grouped without a look at a single row, which its traceback makes long. A

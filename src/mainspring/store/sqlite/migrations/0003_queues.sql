@@ -37,3 +37,40 @@ CREATE TABLE mainspring_turns (
     reached  INTEGER NOT NULL,
     PRIMARY KEY (queue, priority, task)
 ) STRICT, WITHOUT ROWID;
+
+-- What became of jobs, and what waited, in each span of time (in seconds) that began at `since`, by the name of the team whose
+-- the jobs were. Workers add what they have settled, and one node a minute puts in how many were ready and for how long the
+-- oldest was: the most that was seen. Old ones are pruned by that node, so there are a few hundred rows for each queue.
+CREATE TABLE mainspring_samples (
+    span      INTEGER NOT NULL,
+    since     INTEGER NOT NULL,
+    team      TEXT NOT NULL,
+    queue     TEXT NOT NULL,
+    succeeded INTEGER NOT NULL DEFAULT 0,
+    failed    INTEGER NOT NULL DEFAULT 0,
+    retried   INTEGER NOT NULL DEFAULT 0,
+    ready     INTEGER,
+    oldest_us INTEGER,
+    PRIMARY KEY (span, since, team, queue)
+) STRICT, WITHOUT ROWID;
+
+-- How many of the jobs that were settled had waited for about as long until they started: up to which of the bounds of a
+-- worker's histogram, counted from 0.
+CREATE TABLE mainspring_waits (
+    span  INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    team  TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    bound INTEGER NOT NULL,
+    jobs  INTEGER NOT NULL,
+    PRIMARY KEY (span, since, team, queue, bound)
+) STRICT, WITHOUT ROWID;
+
+-- When somebody looked: who writes the minute first does, and says when he is done, so that what was not seen is told from
+-- what was not there.
+CREATE TABLE mainspring_looks (
+    span  INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    done  INTEGER NOT NULL,
+    PRIMARY KEY (span, since)
+) STRICT, WITHOUT ROWID;

@@ -100,35 +100,37 @@ FROM (
     LIMIT :look
 ) AS first;
 
--- Those that come first, and, where priority is strict, the first of each priority, which is the oldest of it: however many
--- urgent ones there are, they don't hide one that starves.
+-- Those that come first in each queue, and, where priority is strict, the first of each priority, which is the oldest of it:
+-- however many urgent ones there are, they don't hide one that starves.
 -- name: oldest_ready
 WITH RECURSIVE levels (level) AS (
     VALUES (0) UNION ALL SELECT level + 1 FROM levels WHERE level < 100
 ),
-first AS MATERIALIZED (
-    SELECT run_at, team
-    FROM mainspring_jobs
-    WHERE state = 'ready' AND queue = :queue
-    ORDER BY rank
-    LIMIT :look
+seen AS MATERIALIZED (
+    SELECT asked.value AS queue, (
+        SELECT json_array(min(run_at) FILTER (WHERE :team IS NULL OR coalesce(team, 'default') = :team), count(*))
+        FROM (
+            SELECT run_at, team
+            FROM mainspring_jobs
+            WHERE state = 'ready' AND queue = asked.value
+            ORDER BY rank
+            LIMIT :look
+        ) AS first
+    ) AS first, (
+        SELECT min((
+            SELECT run_at
+            FROM mainspring_jobs
+            WHERE state = 'ready' AND queue = asked.value AND rank >= (101 - level) << 53 AND rank < (102 - level) << 53
+            ORDER BY rank
+            LIMIT 1
+        ))
+        FROM levels
+        WHERE :team IS NULL
+    ) AS oldest
+    FROM json_each(:queues) AS asked
 )
-SELECT :now - min(run_at) AS waited_us, (SELECT count(*) FROM first) AS looked
-FROM (
-    SELECT run_at
-    FROM first
-    WHERE :team IS NULL OR coalesce(team, 'default') = :team
-    UNION ALL
-    SELECT (
-        SELECT run_at
-        FROM mainspring_jobs
-        WHERE state = 'ready' AND queue = :queue AND rank >= (101 - level) << 53 AND rank < (102 - level) << 53
-        ORDER BY rank
-        LIMIT 1
-    )
-    FROM levels
-    WHERE :team IS NULL
-) AS oldest;
+SELECT queue, :now - min(coalesce(first ->> 0, oldest), coalesce(oldest, first ->> 0)) AS waited_us, first ->> 1 AS looked
+FROM seen;
 
 -- name: lately_ended
 SELECT count(*) FILTER (WHERE wanted AND outcome = 'failed') AS failures, count(*) FILTER (WHERE wanted) AS ended,

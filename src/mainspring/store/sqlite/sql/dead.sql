@@ -25,6 +25,16 @@ LIMIT :limit;
 SELECT count(*) AS letters
 FROM {dead} AND (:group IS NULL OR fingerprint = :group);
 
+-- Of those that are looked at, which are anybody's: who looked on for more of a team might not come to an end.
+-- name: dead_among
+SELECT count(*) FILTER (WHERE :team IS NULL OR coalesce(team, 'default') = :team) AS letters, count(*) AS looked
+FROM (
+    SELECT team
+    FROM mainspring_jobs_done INDEXED BY mainspring_jobs_done_dead
+    WHERE state = 'failed'
+    LIMIT :most
+) AS anybodys;
+
 -- name: dead_letters
 SELECT id, finished_at
 FROM {dead} AND (:group IS NULL OR fingerprint = :group) AND id > coalesce(:after, '')

@@ -1,9 +1,10 @@
 -- Pieces that several queries share; {live} in a query stands for the piece of that name.
+-- What a job holds is text like any other: as JSON it would become part of the JSON that a whole row is read by.
 -- name: live
 id, task, queue, payload, priority, state, run_at, created_at, key, attempt, losses, fence, session, started_at,
 wish, reason, error, NULL AS finished_at, NULL AS outcome, NULL AS result, progress, schedule, tick,
 expires_at, fair, weight, waits_for,
-(SELECT json_group_array(key) FROM mainspring_slots WHERE job_id = id) AS holds,
+(SELECT json_group_array(key) || '' FROM mainspring_slots WHERE job_id = id) AS holds,
 workflow, links, plan, pending, awaited, signal, team, notify
 
 -- name: done
@@ -11,6 +12,41 @@ id, task, queue, payload, priority, state, run_at, created_at, key, attempt, los
 NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, tick, expires_at,
 fair, weight, NULL AS waits_for, NULL AS holds,
 workflow, links, plan, NULL AS pending, FALSE AS awaited, NULL AS signal, team, notify
+
+-- What a page of jobs may ask of either table. The error is searched as it is written, up to its traceback, which is long:
+-- it is ours, so its type and its message come first, and no quote within them can be taken for one of the document's.
+-- name: wanted
+(:state IS NULL OR state = :state) AND (:queue IS NULL OR queue = :queue)
+  AND (:task IS NULL OR task = :task) AND (:key IS NULL OR key = :key)
+  AND (:error IS NULL OR instr(
+      lower(replace(substr(error, 10, max(0, instr(error, '","traceback":') - 10)), '","message":"', ': ')),
+      lower(:error)
+  ) > 0)
+
+-- name: within
+id >= :first AND id < :before
+
+-- name: whosoever
+(NOT :nobodys OR team IS NULL)
+
+-- The condition of the index jobs_aside, to the letter.
+-- name: is_aside
+state IN ('blocked', 'scheduled', 'retrying', 'paused')
+
+-- Each kind by its own index: there may be few of them among many others.
+-- name: in_state
+SELECT * FROM (
+    SELECT id FROM mainspring_jobs INDEXED BY mainspring_jobs_ready WHERE :state = 'ready' AND state = 'ready' LIMIT :most
+) AS ready
+UNION ALL
+SELECT id FROM mainspring_jobs INDEXED BY mainspring_jobs_held WHERE :state = 'running' AND state = 'running'
+UNION ALL
+SELECT id FROM mainspring_jobs INDEXED BY mainspring_jobs_aside
+WHERE {is_aside} AND state = :state
+
+-- name: ended_then
+(:finished_since IS NULL OR finished_at >= :finished_since)
+  AND (:finished_until IS NULL OR finished_at < :finished_until)
 
 -- Told which index to use: where the newest are asked for, it would rather walk all history from its end.
 -- name: dead
@@ -250,3 +286,7 @@ AND NOT EXISTS (
 
 -- name: given_to_forget
 (id, finished_at) IN (SELECT value ->> 0, value ->> 2 FROM json_each(:going))
+
+-- When that span of so many seconds began in which `at` lies.
+-- name: span_start
+at / (span * 1000000) * (span * 1000000)

@@ -1,3 +1,8 @@
+-- name: get_unfinished
+SELECT {live}
+FROM mainspring_jobs
+WHERE id IN (SELECT value FROM json_each(:ids));
+
 -- name: get
 SELECT {live}
 FROM mainspring_jobs
@@ -7,19 +12,14 @@ SELECT {done}
 FROM mainspring_jobs_done
 WHERE id IN (SELECT value FROM json_each(:ids));
 
--- Each half walks its primary key backwards and stops at the limit, whatever the size of the tables; the half that can't
--- have jobs in the wanted state is not walked at all.
+-- Each half walks its primary key backwards from one id to another, and stops at the limit, whatever the size of the
+-- tables; the half that can't have what is wanted is not walked at all.
 -- name: page
 SELECT * FROM (
     SELECT {live}
     FROM mainspring_jobs
-    WHERE id < coalesce(:before, 'g')
-      AND (:state IS NULL OR :state NOT IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (:state IS NULL OR state = :state)
-      AND (:queue IS NULL OR queue = :queue)
-      AND (:task IS NULL OR task = :task)
-      AND (:key IS NULL OR key = :key)
-      AND (NOT :nobodys OR team IS NULL)
+    WHERE :unfinished AND {whosoever} AND {within}
+      AND {wanted}
     ORDER BY id DESC
     LIMIT :limit
 ) AS unfinished
@@ -27,13 +27,8 @@ UNION ALL
 SELECT * FROM (
     SELECT {done}
     FROM mainspring_jobs_done
-    WHERE id < coalesce(:before, 'g')
-      AND (:state IS NULL OR :state IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (:state IS NULL OR state = :state)
-      AND (:queue IS NULL OR queue = :queue)
-      AND (:task IS NULL OR task = :task)
-      AND (:key IS NULL OR key = :key)
-      AND (NOT :nobodys OR team IS NULL)
+    WHERE :finished AND {whosoever} AND {within}
+      AND {wanted} AND {ended_then}
     ORDER BY id DESC
     LIMIT :limit
 ) AS finished
@@ -45,13 +40,8 @@ LIMIT :limit;
 SELECT * FROM (
     SELECT {live}
     FROM mainspring_jobs
-    WHERE team = :team
-      AND id < coalesce(:before, 'g')
-      AND (:state IS NULL OR :state NOT IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (:state IS NULL OR state = :state)
-      AND (:queue IS NULL OR queue = :queue)
-      AND (:task IS NULL OR task = :task)
-      AND (:key IS NULL OR key = :key)
+    WHERE :unfinished AND team = :team AND {within}
+      AND {wanted}
     ORDER BY id DESC
     LIMIT :limit
 ) AS unfinished
@@ -59,18 +49,87 @@ UNION ALL
 SELECT * FROM (
     SELECT {done}
     FROM mainspring_jobs_done
-    WHERE team = :team
-      AND id < coalesce(:before, 'g')
-      AND (:state IS NULL OR :state IN ('succeeded', 'failed', 'cancelled', 'expired'))
-      AND (:state IS NULL OR state = :state)
-      AND (:queue IS NULL OR queue = :queue)
-      AND (:task IS NULL OR task = :task)
-      AND (:key IS NULL OR key = :key)
+    WHERE :finished AND team = :team AND {within}
+      AND {wanted} AND {ended_then}
     ORDER BY id DESC
     LIMIT :limit
 ) AS finished
 ORDER BY id DESC
 LIMIT :limit;
+
+-- The same for those that ended in another way than most.
+-- name: page_ended
+SELECT {done}
+FROM mainspring_jobs_done
+WHERE state <> 'succeeded' AND state = :state AND {whosoever} AND {within}
+  AND {wanted} AND {ended_then}
+ORDER BY id DESC
+LIMIT :limit;
+
+-- The same for unfinished jobs of which few are in the state: all of these are looked at.
+-- name: page_few
+WITH few AS MATERIALIZED (
+    {in_state}
+)
+SELECT {live}
+FROM mainspring_jobs
+WHERE id IN (SELECT id FROM few) AND {within} AND {wanted}
+  AND (:team IS NULL OR coalesce(team, 'default') = :team)
+ORDER BY id DESC
+LIMIT :limit;
+
+-- name: few
+SELECT count(*) AS jobs
+FROM (
+    {in_state}
+    LIMIT :most
+) AS few;
+
+-- How far back a page may look: to where either half has so many rows that it has looked at enough.
+-- name: look_back
+SELECT * FROM (
+    SELECT id
+    FROM mainspring_jobs
+    WHERE :unfinished AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET :looked
+) AS unfinished
+UNION ALL
+SELECT * FROM (
+    SELECT id
+    FROM mainspring_jobs_done
+    WHERE :finished AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET :looked
+) AS finished
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: look_back_of
+SELECT * FROM (
+    SELECT id
+    FROM mainspring_jobs
+    WHERE :unfinished AND team = :team AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET :looked
+) AS unfinished
+UNION ALL
+SELECT * FROM (
+    SELECT id
+    FROM mainspring_jobs_done
+    WHERE :finished AND team = :team AND {within}
+    ORDER BY id DESC
+    LIMIT 1 OFFSET :looked
+) AS finished
+ORDER BY id DESC
+LIMIT 1;
+
+-- name: look_back_ended
+SELECT id
+FROM mainspring_jobs_done
+WHERE state <> 'succeeded' AND state = :state AND {within}
+ORDER BY id DESC
+LIMIT 1 OFFSET :looked;
 
 -- name: counts
 SELECT queue, state, count(*) AS jobs

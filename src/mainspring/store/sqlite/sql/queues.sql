@@ -27,6 +27,127 @@ FROM mainspring_jobs
 WHERE team = :team
 GROUP BY queue, state;
 
+-- Whether any unfinished job is another team's than the default one's.
+-- name: any_teams
+SELECT EXISTS (SELECT 1 FROM mainspring_jobs WHERE team IS NOT NULL) AS anybodys;
+
+-- In which states jobs of which queues wait, found by leaps from one to the next.
+-- name: backlog_kinds
+WITH RECURSIVE ready (queue) AS (
+    SELECT (SELECT queue FROM mainspring_jobs INDEXED BY mainspring_jobs_ready WHERE state = 'ready' ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT job.queue
+        FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_ready
+        WHERE job.state = 'ready' AND job.queue > ready.queue
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM ready
+    WHERE ready.queue IS NOT NULL
+),
+aside (state, queue) AS (
+    SELECT kind.column1, (
+        SELECT job.queue
+        FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_aside
+        WHERE job.state = kind.column1 AND job.{is_aside}
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM (VALUES ('blocked'), ('scheduled'), ('retrying'), ('paused')) AS kind
+    UNION ALL
+    SELECT aside.state, (
+        SELECT job.queue
+        FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_aside
+        WHERE job.state = aside.state AND job.queue > aside.queue AND job.{is_aside}
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM aside
+    WHERE aside.queue IS NOT NULL
+)
+SELECT 'ready' AS state, queue
+FROM ready
+WHERE queue IS NOT NULL
+UNION ALL
+SELECT state, queue
+FROM aside
+WHERE queue IS NOT NULL;
+
+-- The same of the jobs of a team other than the default one.
+-- name: backlog_kinds_of
+WITH RECURSIVE kinds (state, queue) AS (
+    SELECT kind.column1, (
+        SELECT job.queue
+        FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_backlog
+        WHERE job.team = :team AND job.state = kind.column1 AND job.state <> 'running'
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM (VALUES ('ready'), ('blocked'), ('scheduled'), ('retrying'), ('paused')) AS kind
+    UNION ALL
+    SELECT kinds.state, (
+        SELECT job.queue
+        FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_backlog
+        WHERE job.team = :team AND job.state = kinds.state AND job.state <> 'running' AND job.queue > kinds.queue
+        ORDER BY job.queue
+        LIMIT 1
+    )
+    FROM kinds
+    WHERE kinds.queue IS NOT NULL
+)
+SELECT state, queue
+FROM kinds
+WHERE queue IS NOT NULL;
+
+-- As long as all jobs are the default team's, nobody's rows are looked at: the indexes tell how many there are. Else those
+-- of others are looked at too, and are as many as they like: so the limit is on what is looked at, not on what is found.
+-- name: count_waiting
+WITH counted AS MATERIALIZED (
+    SELECT kind.queue, kind.state, CASE WHEN kind.state = 'ready' THEN (
+        SELECT json_array(count(*), count(others))
+        FROM (
+            SELECT CASE WHEN :nobodys THEN job.team END AS others
+            FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_ready
+            WHERE job.state = 'ready' AND job.queue = kind.queue
+            LIMIT :most
+        ) AS ready
+    ) ELSE (
+        SELECT json_array(count(*), count(others))
+        FROM (
+            SELECT CASE WHEN :nobodys THEN job.team END AS others
+            FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_aside
+            WHERE job.{is_aside} AND job.state = kind.state AND job.queue = kind.queue
+            LIMIT :most
+        ) AS aside
+    ) END AS looked
+    FROM (SELECT value ->> 0 AS queue, value ->> 1 AS state FROM json_each(:kinds)) AS kind
+)
+SELECT queue, state, (looked ->> 0) - (looked ->> 1) AS jobs, (looked ->> 0) >= :most AS more
+FROM counted;
+
+-- name: count_waiting_of
+WITH counted AS MATERIALIZED (
+    SELECT kind.queue, kind.state, (
+        SELECT count(*)
+        FROM (
+            SELECT 1 FROM mainspring_jobs AS job INDEXED BY mainspring_jobs_backlog
+            WHERE job.team = :team AND job.state = kind.state AND job.state <> 'running' AND job.queue = kind.queue
+            LIMIT :most
+        ) AS waiting
+    ) AS jobs
+    FROM (SELECT value ->> 0 AS queue, value ->> 1 AS state FROM json_each(:kinds)) AS kind
+)
+SELECT queue, state, jobs, jobs >= :most AS more
+FROM counted;
+
+-- There are no more than the fleet can run.
+-- name: count_running
+SELECT queue, count(*) AS jobs
+FROM mainspring_jobs INDEXED BY mainspring_jobs_held
+WHERE state = 'running' AND (:team IS NULL OR coalesce(team, 'default') = :team)
+GROUP BY queue;
+
 -- It is ranked by nothing new, so there is nothing to rank anew.
 -- name: give_queue
 INSERT INTO mainspring_queues (name, team, changes)

