@@ -97,7 +97,7 @@ def test_without_the_packages_of_the_server_up_goes_on_and_the_server_says_what_
 
     with running("up", "--app", "tasks:app", folder=folder, env=env) as up:
         up.wait_for("mainspring[server]")
-        up.wait_for("app tasks:app")
+        up.wait_for(" serves ")
         up.signal(signal.SIGTERM)
         assert up.end() == 0
     done = subprocess.run(
