@@ -5327,6 +5327,13 @@ MUTANTS = [
         f"{IN_BROWSER}/test_access.py::test_each_window_stays_in_the_team_that_it_shows",
     ),
     Mutant(
+        "a server that has stopped is kept from the garbage collector",
+        "server.py",
+        "            move_out()\n",
+        "",
+        f"{API_CROWDS}::test_a_server_that_has_stopped_leaves_nothing_behind",
+    ),
+    Mutant(
         "the demo fills a database that others use",
         "cli/demo.py",
         "if strange:",

@@ -18,7 +18,7 @@ from mainspring.api.app import make_api
 from mainspring.api.callers import Settings, has_live_token
 from mainspring.app import Mainspring
 from mainspring.errors import InvalidValue, MainspringError
-from mainspring.garbage import settle_in
+from mainspring.garbage import move_out, settle_in
 from mainspring.metrics import configured_token
 from mainspring.model.token import Role
 from mainspring.web.site import leave, mount
@@ -73,6 +73,7 @@ class Server:
             self._api.state.hang_up()
             self._server.should_exit = True
             self._thread.join()
+            move_out()
             leave(self._api)
         self._socket.close()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
@@ -148,3 +150,15 @@ def test_a_team_tries_one_channel_at_a_time(server: Server, client_of: Client, m
         trying.join(20)
 
     assert [one.json()["delivered"] for one in told] == [False]
+
+
+def test_a_server_that_has_stopped_leaves_nothing_behind(app: Mainspring) -> None:
+    server = Server(app, "127.0.0.1", 0)
+    server.start()
+    api = weakref.ref(server._api)
+    server.stop()
+
+    del server
+    gc.collect()
+
+    assert api() is None
