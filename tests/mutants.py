@@ -5327,6 +5327,20 @@ MUTANTS = [
         f"{IN_BROWSER}/test_access.py::test_each_window_stays_in_the_team_that_it_shows",
     ),
     Mutant(
+        "jobs are told of that were in a file which is gone",
+        "store/sqlite/database.py",
+        "self._writer.check_file()",
+        "pass",
+        f"{API_PROBLEMS}::test_a_database_that_was_deleted_is_not_served_any_more",
+    ),
+    Mutant(
+        "everybody who asks whether a server is ready has a thread wait for the database",
+        "api/readiness.py",
+        "if self._look is None or self._look.done():",
+        "if True:",
+        f"{API_PROBLEMS}::test_who_asks_whether_it_is_ready_is_told_soon_that_the_database_is_away",
+    ),
+    Mutant(
         "a server that has stopped is kept from the garbage collector",
         "server.py",
         "            move_out()\n",
@@ -5380,8 +5394,10 @@ def main() -> int:
             origin = ROOT / name
             (shutil.copytree if origin.is_dir() else shutil.copy)(origin, copy / name)
         say("original: all named tests must pass")
-        if not passes(copy, sorted({mutant.test for mutant in chosen})):
+        done = run(copy, sorted({mutant.test for mutant in chosen}))
+        if done.returncode:
             say("the named tests fail without any mutant; nothing is shown")
+            say("".join(line for line in done.stdout.splitlines(keepends=True) if line.startswith(("FAILED", "ERROR"))))
             return 1
         survivors = [mutant for mutant in chosen if survives(copy, mutant)]
     say(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
@@ -5396,14 +5412,14 @@ def survives(copy: Path, mutant: Mutant) -> bool:
         return True
     path.write_text(original.replace(mutant.before, mutant.after))
     try:
-        survived = passes(copy, [mutant.test])
+        survived = run(copy, [mutant.test]).returncode == 0
     finally:
         path.write_text(original)
     say(f"{'SURVIVED' if survived else 'caught'}  {mutant.what}")
     return survived
 
 
-def passes(copy: Path, tests: list[str]) -> bool:
+def run(copy: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
     """Run *tests*, each the beginning of one or more ids, against the package in *copy*."""
     files = sorted({test.split("::")[0] for test in tests})
     command = [
@@ -5426,7 +5442,7 @@ def passes(copy: Path, tests: list[str]) -> bool:
     done = subprocess.run([*command, *files], cwd=copy, env=environment, capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(f"pytest could not run:\n{done.stdout}{done.stderr}")
-    return done.returncode == 0
+    return done
 
 
 def say(line: str) -> None:

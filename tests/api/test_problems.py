@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ from mainspring.api.problems import code_of
 from mainspring.errors import InvalidURL, JobNotFound, QuotaExceeded, StoreUnavailable
 from mainspring.server import Server
 from tests.support.databases import make_newer
+from tests.support.waiting import until
 
 JOBS = "/api/v1/jobs"
 JSON = {"Content-Type": "application/json"}
@@ -214,6 +217,34 @@ def test_a_database_that_is_newer_than_the_server_is_not_ready(
     make_newer(sqlite_url)
 
     check(client.get("/readyz"), 503, "schema-newer")
+
+
+def test_who_asks_whether_it_is_ready_is_told_soon_that_the_database_is_away(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back, looks = threading.Event(), []
+
+    def wait_for_the_database(_: object) -> None:
+        looks.append(1)
+        back.wait(60)
+
+    monkeypatch.setattr("mainspring.store.sql.SqlStore.check", wait_for_the_database)
+    monkeypatch.setattr("mainspring.api.readiness._PATIENCE", 0.1)
+
+    for _ in range(3):
+        check(client.get("/readyz"), 503, "store-unavailable")
+    back.set()
+    until(lambda: client.get("/readyz").status_code == 200)
+
+    assert len(looks) <= 2  # those who asked in vain shared one
+
+
+def test_a_database_that_was_deleted_is_not_served_any_more(client: httpx.Client, sqlite_url: str) -> None:
+    client.post(JOBS, json={"task": "fail"})
+    Path(sqlite_url.removeprefix("sqlite:///")).unlink()
+
+    for path in ("/readyz", JOBS):
+        assert "started again" in str(check(client.get(path), 503, "store-gone")["detail"])
 
 
 def test_times_that_no_calendar_reaches_are_refused(client: httpx.Client, app: Mainspring) -> None:

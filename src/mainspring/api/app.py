@@ -18,6 +18,7 @@ from mainspring.api.creates import Creates
 from mainspring.api.crowd import Crowd
 from mainspring.api.documents import ProblemDocument
 from mainspring.api.policy import policy_of
+from mainspring.api.readiness import Readiness
 from mainspring.api.recorder import Recorder
 from mainspring.api.routes import (
     alerts,
@@ -101,6 +102,7 @@ def make_api(app: Mainspring, settings: Settings | None = None) -> FastAPI:
     )
     api.state.app, api.state.gate = app, Gate(app, settings or Settings(), recorder)
     api.state.creates, api.state.stream, api.state.watch = creates, stream, watch
+    api.state.readiness = Readiness(app)
     api.state.followers = Crowd("streams and waits", each=100, most=1_000)
     api.state.trials = Crowd("trials", each=1, most=_MOST_TRIALS)
     api.state.trial_threads = CapacityLimiter(_MOST_TRIALS)

@@ -30,6 +30,7 @@ from mainspring.errors import (
     SealBroken,
     SignalRefused,
     StoreError,
+    StoreGone,
     TaskNotFound,
 )
 from mainspring.model.text import storable
@@ -95,6 +96,8 @@ def told(error: MainspringError) -> Response:
     if isinstance(error, StoreError):
         # What it says is for whoever runs the server: it may name hosts and users.
         log.warning("%s: %s", type(error).__name__, error)
+        if isinstance(error, StoreGone):
+            return problem(status, code_of(type(error)), "the database is gone; this server has to be started again")
         return problem(status, code_of(type(error)), "the database did not answer; ask again", retry_after=RETRY_AFTER)
     if isinstance(error, KeyMissing | InvalidKey):
         # Likewise: it names files.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from fastapi import Request
@@ -24,7 +23,7 @@ async def healthz() -> Response:
 @routes.get("/readyz", PUBLIC, gives=HealthDocument, problems=(503,), head=True)
 async def readyz(request: Request) -> Response:
     """Say that the database answers, and has the tables that this version needs."""
-    await asyncio.to_thread(request.app.state.app.client.check)
+    await request.app.state.readiness.check()
     return answer({"status": "ok"})
 
 

@@ -72,6 +72,7 @@ class SqliteDatabase:
 
     def read(self, query: str, /, **parameters: object) -> list[Row]:
         self._file.check_usable()
+        self._writer.check_file()  # or what is told would be of jobs that are nowhere any more
         with translated(self._file.path):
             connection = self._take_reader()
             try:

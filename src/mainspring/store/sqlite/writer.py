@@ -98,6 +98,11 @@ class Writer:
             self._turn.release()
         return self._others
 
+    def check_file(self) -> None:
+        """Refuse a file that was deleted or replaced: nobody would ever find what is written there."""
+        if self._file.inode() != self._inode:
+            raise StoreGone(f"{self._file.path} was deleted or replaced while it was open; restart the program")
+
     def close(self) -> None:
         # Whoever keeps the turn for longer than that has borrowed a connection of his own.
         mine = self._turn.acquire(timeout=self._file.deadline)
@@ -159,7 +164,7 @@ class Writer:
             self._connection.execute(f"PRAGMA synchronous = {level}")
             self._durable = durable
         self._file.patiently(self._connection, "BEGIN IMMEDIATE")
-        self._check_file()
+        self.check_file()
 
     def _next_to_join(self) -> _Wanted[Any] | None:
         """Return the next that waits, if the commit that is to come will do for it."""
@@ -187,11 +192,6 @@ class Writer:
             self._connection.execute("COMMIT")
         else:
             _roll_back(self._connection)
-
-    def _check_file(self) -> None:
-        """Refuse to write to a file that was deleted or replaced: nobody would ever find what is written there."""
-        if self._file.inode() != self._inode:
-            raise StoreGone(f"{self._file.path} was deleted or replaced while it was open; restart the program")
 
     def _begin_to_lend(self) -> sqlite3.Connection:
         """Return a new connection, for nobody knows what the next borrower would find, in a transaction."""
