@@ -3280,8 +3280,8 @@ MUTANTS = [
     ),
     Mutant(
         "requests go to any port",
-        "outbound/outbound.py",
-        "if target.port not in self._ports:",
+        "outbound/target.py",
+        "if not takes_requests(port):",
         "if False:",
         f"{GUARD}::test_what_is_no_web_address_is_refused",
     ),

@@ -313,9 +313,3 @@ def test_a_refusal_does_not_tell_the_address_that_it_found() -> None:
         Outbound(resolve=resolver(["10.11.12.13"])).request("GET", "http://db.example.com/secret-path")
     assert "10.11.12.13" not in str(caught.value)
     assert "secret-path" not in str(caught.value)
-
-
-def test_other_ports_can_be_allowed() -> None:
-    Outbound(ports=(8,)).check("http://example.com:8/")
-    with pytest.raises(OutboundRefused, match="port 80"):
-        Outbound(ports=(8,)).check("http://example.com/")

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr, replace
 
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.job import check_name
+from mainspring.model.ports import PORTS_FOR_REQUESTS, takes_requests
 from mainspring.model.template import fields
 from mainspring.model.text import shortened, storable
 
@@ -231,13 +232,15 @@ def _check_url(url: str) -> None:
         raise InvalidValue(f"{expected}, of at most {_LONGEST_URL:,} characters and without blanks")
     try:
         parts = urlsplit(url)
-        scheme, host, _ = _parts(parts)
+        scheme, host, port = _parts(parts)
     except ValueError:
         raise InvalidValue(f"{expected}, got one that can't be read") from None
     if scheme not in ("http", "https") or not host:
         raise InvalidValue(f"{expected}, got one that begins with {shortened(url.partition('//')[0])}")
     if "@" in parts.netloc:
         raise InvalidValue(f"{expected}, without user and password, which are no part of an address; use a secret=")
+    if port is not None and not takes_requests(port):
+        raise InvalidValue(f"{expected}, on port {PORTS_FOR_REQUESTS}, got port {port}")
 
 
 def _origin(url: str) -> tuple[str, str, int | None]:

@@ -6,7 +6,7 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -24,13 +24,6 @@ TOTAL = 30.0
 MOST = 65_536
 ALLOW = "MAINSPRING_OUTBOUND_ALLOW"
 _CLOCK = SystemClock()
-
-
-class _UsualPorts:
-    """What web servers listen on: not those below 1024 that belong to mail, shells and databases."""
-
-    def __contains__(self, port: object) -> bool:
-        return port in (80, 443) or (isinstance(port, int) and 1024 <= port <= 65_535)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +50,11 @@ class Outbound:
         allow: Iterable[str] = (),
         resolve: Resolve = socket.getaddrinfo,
         *,
-        ports: Container[int] = _UsualPorts(),
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """*tls* says which certificates are trusted, in place of those that the system trusts."""
         self._allowed = Allowed(allow)
         self._resolve = resolve
-        self._ports = ports
         self._given_tls = tls
 
     @classmethod
@@ -105,9 +96,7 @@ class Outbound:
         return Reply(status, received, body, truncated, _CLOCK.steady() - began)
 
     def _admit(self, target: Target) -> None:
-        """Refuse *target* if its port, its name or the address that it names is none for requests."""
-        if target.port not in self._ports:
-            raise OutboundRefused(f"requests to port {target.port} are not allowed; use 80, 443 or one from 1024 up")
+        """Refuse *target* if its name or the address that it names is none for requests."""
         if target.address is not None:
             self._check([target.address], target)
         elif is_local_name(target.host) and not self._allowed.names(target.host):

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from mainspring.errors import OutboundRefused
+from mainspring.model.ports import PORTS_FOR_REQUESTS, takes_requests
 from mainspring.outbound.addresses import Address, literal
 
 _LONGEST = 8_192
@@ -55,11 +56,14 @@ def target_of(url: str) -> Target:
     authority = _AUTHORITY.fullmatch(found["authority"])
     if authority is None or int(authority["port"] or 1) not in range(1, 65_536):
         raise OutboundRefused("expected a URL with a host name and, at most, a port: http://example.com:8080/path")
+    port = int(authority["port"] or _PORTS[scheme])
+    if not takes_requests(port):
+        raise OutboundRefused(f"requests to port {port} are not allowed; use {PORTS_FOR_REQUESTS}")
     host = (authority["inner"] if authority["host"] is None else authority["host"]).lower().removesuffix(".")
     return Target(
         scheme=scheme,
         host=host,
-        port=int(authority["port"] or _PORTS[scheme]),
+        port=port,
         path=f"{found['path'] or '/'}{found['query'] or ''}",
         address=_address(host, bracketed=authority["host"] is None),
     )

@@ -36,6 +36,7 @@ def test_what_is_no_event_is_refused(on: str, hint: str) -> None:
         "https://",
         "https:///path",
         "https://user:pass@example.org",
+        "https://example.org:25/",
         "https://user@example.org",
         "https://example.org/a b",
         "https://example.org:99999/",
