@@ -345,11 +345,14 @@ def test_a_sleeping_job_holds_no_slot(app: Mainspring) -> None:
 
 
 def test_no_handler_swallows_a_sleep(app: Mainspring) -> None:
+    taken_for_errors: list[Exception] = []
+
     @app.task(retry=ONCE)
     def flow(ctx: Context) -> int:
         try:
             ctx.sleep("10ms")
-        except Exception:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
+            taken_for_errors.append(error)
             return 0
         return 1
 
@@ -357,6 +360,7 @@ def test_no_handler_swallows_a_sleep(app: Mainspring) -> None:
     with app.worker():
         assert job.result(timeout=LONG) == 1
     assert outcomes(job) == ["suspended", "succeeded"]
+    assert taken_for_errors == []
 
 
 def test_sleeps_are_known_by_their_length_and_number_or_by_their_name(app: Mainspring) -> None:
