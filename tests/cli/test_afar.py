@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -264,6 +265,30 @@ def test_dead_letters_are_replayed_at_once_and_discarded(app: Mainspring, place:
         report = told("dead", "replay", "--task", "fail", "--canary", "0", "--yes")
         assert (report["found"], report["replayed"], report["unfinished"]) == (1, 1, 1)
         assert app.job(ids[1]).state == "ready"
+
+
+@pytest.mark.parametrize("command", [["discard"], ["replay", "--canary", "0"]], ids=["discard", "replay"])
+def test_dead_letters_that_die_before_the_answer_are_left_alone(
+    command: list[str], app: Mainspring, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(count: int) -> None:
+        for _ in range(count):
+            app.enqueue("fail")
+        drain(app)
+
+    def confirmed(deed: str, as_json: bool) -> bool:
+        asked.append(deed)
+        dies(4)
+        return True
+
+    asked: list[str] = []
+    dies(1)
+    monkeypatch.setattr(f"mainspring.cli.dead.{command[0]}.confirmed", confirmed)
+    with app.worker() if command[0] == "replay" and not place.startswith("http") else nullcontext():
+        done = in_process("dead", *command, "--task", "fail")
+
+    assert asked == [f"{command[0]} 1 dead letter"]
+    assert re.match("(Discarded|Replayed) 1 job", done.stdout), done
 
 
 def test_a_job_is_followed_to_its_end(app: Mainspring, place: str) -> None:

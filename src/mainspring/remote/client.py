@@ -251,6 +251,7 @@ class RemoteDead(Spoken):
 
     groups = said(calls.groups)
     count = said(calls.count_dead)
+    meant = said(calls.meant)
     replay = said(calls.replay_dead)
     discard = said(calls.discard)
 
@@ -264,6 +265,7 @@ class AsyncRemoteDead(Awaited):
 
     groups = awaited(calls.groups)
     count = awaited(calls.count_dead)
+    meant = awaited(calls.meant)
     replay = awaited(calls.replay_dead)
     discard = awaited(calls.discard)
 
