@@ -5398,6 +5398,20 @@ MUTANTS = [
         "tests/cli/test_top.py::test_the_terminal_is_given_back",
     ),
     Mutant(
+        "a key of the terminal kills the live view on its screen",
+        "cli/top/keys.py",
+        "(termios.VSUSP, termios.VQUIT)",
+        "(termios.VSUSP,)",
+        "tests/cli/test_top.py::test_the_terminal_is_given_back_however_it_ends",
+    ),
+    Mutant(
+        "the live view dies of a hangup without giving the terminal back",
+        "cli/top/live.py",
+        ", of_terminal=True",
+        "",
+        "tests/cli/test_top.py::test_the_terminal_is_given_back_when_it_is_terminated",
+    ),
+    Mutant(
         "the live view counts a million jobs every second",
         "cli/top/snapshot.py",
         "if begun >= self.due or wanted != self.answered or not self.found:",
