@@ -189,7 +189,7 @@ def test_tasks_and_workers_are_listed(client: httpx.Client, app: Mainspring) -> 
     tasks = client.get(f"{API}/tasks").json()["items"]
 
     assert {"name": "greet", "queue": "default", "priority": 5, "parameters": ["name", "greeting"]} in tasks
-    assert client.get(f"{API}/workers").json() == {"items": []}
+    assert client.get(f"{API}/workers").json() == {"items": [], "of_fleet": True}
     with app.worker():
         (worker,) = client.get(f"{API}/workers").json()["items"]
         assert (worker["alive"], "greet" in worker["tasks"]) == (True, True)

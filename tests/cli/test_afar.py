@@ -255,6 +255,21 @@ def test_what_holds_for_many_is_ruled(app: Mainspring, place: str) -> None:
     assert said("tokens", "revoke", made["id"]).endswith("lets nobody in any more")
 
 
+def test_who_is_shown_no_workers_is_not_told_that_there_are_none(
+    app: Mainspring, server: Server, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAINSPRING_URL", server.url)
+    text, _ = app.tokens.create("visitor", {"acme": "viewer"})
+    with app.worker():
+        assert told("workers")["of_fleet"] is True
+        assert "\nWorkers 1" in said("top")
+        monkeypatch.setenv("MAINSPRING_TOKEN", text)
+
+        assert said("workers").startswith("Workers are not shown here: ")
+        assert told("workers") == {"workers": [], "of_fleet": False}
+        assert "\nWorkers " not in said("top")
+
+
 def test_dead_letters_are_replayed_at_once_and_discarded(app: Mainspring, place: str) -> None:
     ids = [app.enqueue("fail").id for _ in range(2)]
     drain(app)

@@ -711,9 +711,10 @@ class WorkerDocument(Document):
 
 
 class Workers(Document):
-    """Workers, oldest first."""
+    """Workers, oldest first, and whether the caller's team is shown any: only team default is."""
 
     items: list[WorkerDocument]
+    of_fleet: bool
 
 
 class TaskDocument(Document):

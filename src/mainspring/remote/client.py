@@ -340,6 +340,7 @@ class Client(Spoken):
     history = said(platform.history)
     logs = said(platform.logs)
     workers = said(platform.workers)
+    of_fleet = said(platform.of_fleet)
 
     def enqueue_workflow(
         self,
@@ -434,6 +435,7 @@ class AsyncClient(Awaited):
     history = awaited(platform.history)
     logs = awaited(platform.logs)
     workers = awaited(platform.workers)
+    of_fleet = awaited(platform.of_fleet)
 
     async def enqueue_workflow(
         self,
