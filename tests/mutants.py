@@ -5412,6 +5412,13 @@ MUTANTS = [
         "tests/cli/test_top.py::test_the_terminal_is_given_back_when_it_is_terminated",
     ),
     Mutant(
+        "a reader that has seen enough is told of as what was not found",
+        "cli/main.py",
+        "            code = UNHEARD  #",
+        "            code = NOT_FOUND  #",
+        "tests/cli/test_main.py::test_a_reader_that_has_seen_enough_is_no_mistake",
+    ),
+    Mutant(
         "the live view counts a million jobs every second",
         "cli/top/snapshot.py",
         "if begun >= self.due or wanted != self.answered or not self.found:",

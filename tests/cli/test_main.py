@@ -200,16 +200,20 @@ def test_output_that_finds_no_room_is_refused_in_one_sentence(options: list[str]
     assert done.stderr == "error: can't write the output: No space left on device; send it elsewhere\n"
 
 
-def test_a_reader_that_has_seen_enough_is_no_mistake(sqlite_url: str) -> None:
+@pytest.mark.parametrize("arguments", ["doctor", "--help", "jobs --help", "--version", "migrate", "settings --json"])
+def test_a_reader_that_has_seen_enough_is_no_mistake(arguments: str, sqlite_url: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
 
     done = subprocess.run(
-        [sys.executable, "-m", "mainspring", "doctor", "--url", sqlite_url], stdout=writer, stderr=subprocess.PIPE
+        [sys.executable, "-m", "mainspring", *arguments.split()],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "MAINSPRING_URL": sqlite_url},
     )
     os.close(writer)
 
-    assert done.stderr == b""
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_bug_shows_its_traceback_but_no_password() -> None:
