@@ -89,12 +89,18 @@ def test_the_help_of_a_command_names_its_options_and_fits_80_columns(command: li
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("group", ["alerts", "audit", "notifications", "retention", "secrets", "teams", "tokens"])
+@pytest.mark.parametrize(
+    "group",
+    [
+        *("alerts", "audit", "jobs", "notifications", "retention", "schedules", "secrets", "teams", "tokens"),
+        *("workflows", "dead"),
+    ],
+)
 def test_a_group_without_a_command_lists_what_there_is(group: str, sqlite_url: str) -> None:
     url = migrated(sqlite_url)
     for more in ((), ("--json",)):
         bare = in_process(group, "--url", url, *more)
-        listed = in_process(group, "list", "--url", url, *more)
+        listed = in_process(group, "groups" if group == "dead" else "list", "--url", url, *more)
         assert (bare.returncode, bare.stdout) == (0, listed.stdout)
     assert_refused(in_process(group, "--json", "list", "--url", url), "write the options after the command")
 
