@@ -5384,6 +5384,20 @@ MUTANTS = [
         "tests/cli/test_demo.py::test_a_database_that_others_use_is_not_filled[sqlite",
     ),
     Mutant(
+        "the demo fills a database that others have schedules in",
+        "cli/demo.py",
+        "    used |= {schedule.definition.task for schedule in app.schedules.page(limit=_FEW)}\n",
+        "",
+        "tests/cli/test_demo.py::test_a_database_where_others_have_no_job_yet_is_not_filled[schedule",
+    ),
+    Mutant(
+        "the demo fills a database that others have workers at",
+        "cli/demo.py",
+        "    used |= {task for worker in app.workers() for task in worker.tasks}\n",
+        "",
+        "tests/cli/test_demo.py::test_a_database_where_others_have_no_job_yet_is_not_filled[work",
+    ),
+    Mutant(
         "the live view acts whatever the answer is",
         "cli/top/screen.py",
         'deed=screen.asked if key in "yY" else None',
