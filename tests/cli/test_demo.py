@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from mainspring import JobState, Mainspring, every
+from mainspring.cli.demo import open_demo
+from mainspring.errors import InvalidValue
 from mainspring.model.session import NewSession
 from mainspring.model.trigger import After, At, Cron, Every
 from tests.cli.program import assert_refused, eventually, in_process, mainspring, running
@@ -87,15 +89,13 @@ def work(app: Mainspring) -> None:
 
 @pytest.mark.parametrize("use", [schedule, work])
 def test_a_database_where_others_have_no_job_yet_is_not_filled(
-    use: Callable[[Mainspring], None], folder: Path, sqlite_url: str
+    use: Callable[[Mainspring], None], folder: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mainspring.demo.open_shop", lambda: None)
     with closing(Mainspring(sqlite_url)) as app:
         use(app)
-
-    done = mainspring("up", "--demo", "--port", "0", "--url", sqlite_url, folder=folder)
-
-    assert_refused(done, "expected a database for the demo alone", "'who'", "leave out --url")
-    assert jobs_at(sqlite_url) == []
+        with pytest.raises(InvalidValue, match="which is used for 'who' too"):
+            open_demo(app)
 
 
 def test_an_app_beside_the_demo_is_a_mistake(folder: Path) -> None:
