@@ -58,6 +58,7 @@ SIGNATURE, MAIL, WEBHOOKS = (f"tests/notify/test_{name}.py" for name in ("signat
 API_ACCESS, API_PROBLEMS = "tests/api/test_access.py", "tests/api/test_problems.py"
 API_CROWDS, API_FRAMING = "tests/api/test_crowds.py", "tests/api/test_framing.py"
 IN_BROWSER = "tests/browser"
+WEB_DEAD = "tests/web/test_dead.py"
 WEB_JOBS, WEB_ACCESS, INSPECT = (
     "tests/web/test_jobs.py",
     "tests/web/test_access.py",
@@ -5348,11 +5349,67 @@ MUTANTS = [
         f"{API_CROWDS}::test_a_server_that_has_stopped_leaves_nothing_behind",
     ),
     Mutant(
+        "a yes to the dead letters that were counted holds for others too (sqlite)",
+        f"{SQLITE}/fragments.sql",
+        "\n  AND (:finished_until IS NULL OR finished_at < :finished_until)\n\n-- name: next_ready",
+        "\n\n-- name: next_ready",
+        f"{DEAD}::test_who_means_those_that_he_knows_of_means_none_that_died_since[sqlite",
+    ),
+    Mutant(
+        "a yes to the dead letters that were counted holds for others too (postgres)",
+        f"{POSTGRES}/fragments.sql",
+        "\n  AND (CAST(:finished_until AS timestamptz) IS NULL OR finished_at < :finished_until)\n\n-- What claim",
+        "\n\n-- What claim",
+        f"{DEAD}::test_who_means_those_that_he_knows_of_means_none_that_died_since[postgres",
+    ),
+    Mutant(
+        "the dashboard discards what died while somebody made up his mind",
+        "web/views/dead.py",
+        "discard(group=name, finished_until=until, ",
+        "discard(group=name, ",
+        f"{WEB_DEAD}::test_what_dies_while_somebody_makes_up_his_mind_is_left_alone",
+    ),
+    Mutant(
+        "the command line acts on dead letters that died after it had asked",
+        "cli/dead/options.py",
+        '"finished_until": finished_until',
+        '"finished_until": None',
+        "tests/cli/test_afar.py::test_dead_letters_that_die_before_the_answer_are_left_alone",
+    ),
+    Mutant(
+        "a group is replayed by several at once that name it otherwise",
+        "web/views/dead.py",
+        '    name = dead.fingerprint(visit.path["group"])\n',
+        '    name = visit.path["group"]\n',
+        f"{WEB_DEAD}::test_a_group_has_one_replay_at_a_time_however_it_is_named",
+    ),
+    Mutant(
+        "any number of replays takes a thread of a server each",
+        "web/replays.py",
+        "_MOST = 4",
+        "_MOST = 1_000",
+        f"{WEB_DEAD}::test_no_more_replays_are_under_way_at_once_than_there_is_room_for",
+    ),
+    Mutant(
         "the demo fills a database that others use",
         "cli/demo.py",
         "if strange:",
         "if False:",
         "tests/cli/test_demo.py::test_a_database_that_others_use_is_not_filled[sqlite",
+    ),
+    Mutant(
+        "the demo fills a database that others have schedules in",
+        "cli/demo.py",
+        "    used |= {schedule.definition.task for schedule in app.schedules.page(limit=_FEW)}\n",
+        "",
+        "tests/cli/test_demo.py::test_a_database_where_others_have_no_job_yet_is_not_filled[schedule",
+    ),
+    Mutant(
+        "the demo fills a database that others have workers at",
+        "cli/demo.py",
+        "    used |= {task for worker in app.workers() for task in worker.tasks}\n",
+        "",
+        "tests/cli/test_demo.py::test_a_database_where_others_have_no_job_yet_is_not_filled[work",
     ),
     Mutant(
         "the live view acts whatever the answer is",
@@ -5367,6 +5424,27 @@ MUTANTS = [
         "termios.tcsetattr(file, termios.TCSADRAIN, before)",
         "pass",
         "tests/cli/test_top.py::test_the_terminal_is_given_back",
+    ),
+    Mutant(
+        "a key of the terminal kills the live view on its screen",
+        "cli/top/keys.py",
+        "(termios.VSUSP, termios.VQUIT)",
+        "(termios.VSUSP,)",
+        "tests/cli/test_top.py::test_the_terminal_is_given_back_however_it_ends",
+    ),
+    Mutant(
+        "the live view dies of a hangup without giving the terminal back",
+        "cli/top/live.py",
+        ", of_terminal=True",
+        "",
+        "tests/cli/test_top.py::test_the_terminal_is_given_back_when_it_is_terminated",
+    ),
+    Mutant(
+        "a reader that has seen enough is told of as what was not found",
+        "cli/main.py",
+        "            code = UNHEARD  #",
+        "            code = NOT_FOUND  #",
+        "tests/cli/test_main.py::test_a_reader_that_has_seen_enough_is_no_mistake",
     ),
     Mutant(
         "the live view counts a million jobs every second",

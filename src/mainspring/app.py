@@ -275,6 +275,10 @@ class Mainspring:
         """Return the workers that were not closed or reaped, oldest first; for teams but the default one none."""
         return self.client.sessions()
 
+    def of_fleet(self) -> bool:
+        """Return whether what holds for the whole fleet, such as its workers, is shown to it."""
+        return self.client.of_fleet
+
     def signal(self, job: JobHandle[Any] | UUID | str, name: str, value: object = None) -> None:
         """Send a signal to a job, which takes it with `ctx.wait_signal(name)`, now or when it comes to that."""
         self._signalled(job).signal(name, value)

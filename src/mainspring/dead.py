@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from mainspring.client import Client, check_limit
 from mainspring.errors import DeadGroupNotFound, InvalidValue, JobNotFound, check_known
 from mainspring.job_handle import JobHandle, id_of
 from mainspring.keys import open_payload, payload_closer
-from mainspring.model.dead import Count, Group, Letter, Replayed
+from mainspring.model.dead import Count, Group, Letter, Meant, Replayed
 from mainspring.model.job import Job, JobState
 from mainspring.model.rate import Rate
 from mainspring.model.rate import rate as read_rate
@@ -30,12 +31,16 @@ _MOST_CANARIES = 10_000
 
 
 class Chosen(TypedDict, total=False):
-    """Which dead letters are meant: those with these ids, or those of a group, a queue, a task or all three."""
+    """Which dead letters are meant: those with these ids, or those of a group, a queue, a task or all three.
+
+    Of either those that died before *finished_until* alone, if that is said.
+    """
 
     group: str | None
     ids: Iterable[UUID | str] | None
     queue: str | None
     task: str | None
+    finished_until: datetime | None
 
 
 class Dead:
@@ -68,9 +73,30 @@ class Dead:
         found = self._client.store.dead_page(match, None if before is None else id_of(before), limit)
         return [handle_of(self._client, self._tasks, self._client.shown(job)) for job in found]
 
-    def count(self, group: str | None = None, queue: str | None = None, task: str | None = None) -> int:
+    def count(
+        self,
+        group: str | None = None,
+        queue: str | None = None,
+        task: str | None = None,
+        finished_until: datetime | None = None,
+    ) -> int:
         """Return how many dead letters there are."""
-        return self._client.store.dead_count(self._match(group, queue, task))
+        return self._client.store.dead_count(self._match(group, queue, task, finished_until))
+
+    def meant(self, group: str | None = None, queue: str | None = None, task: str | None = None) -> Meant:
+        """Return how many dead letters there are, and the *finished_until* by which no others are meant later on."""
+        return self._client.store.dead_meant(self._match(group, queue, task))
+
+    def fingerprint(self, group: str) -> str:
+        """Return the fingerprint that begins like that, by which a group is known whatever others there come to be."""
+        if not isinstance(group, str) or not group or "\0" in group:
+            raise InvalidValue(f"expected group to be a fingerprint or the beginning of one, got: {shortened(group)}")
+        found = self._client.store.dead_fingerprints(group.lower(), team=self._client.scope)
+        if not found:
+            raise DeadGroupNotFound(group)
+        if len(found) > 1 and found[0] != group.lower():
+            raise InvalidValue(f"more than one group begins with {group!r}: {', '.join(found)}; give more of it")
+        return found[0]
 
     def look(self, most: int) -> Count:
         """Return how many dead letters there are, and whether there may be more, after a look at up to *most*."""
@@ -126,35 +152,38 @@ class Dead:
     agroups = twin(groups)
     alist = twin(list)  # noqa: A003 - the method
     acount = twin(count)
+    ameant = twin(meant)
+    afingerprint = twin(fingerprint)
     areplay = twin(replay)
     arevive = twin(revive)
     adiscard = twin(discard)
 
-    def _match(self, group: str | None, queue: str | None, task: str | None) -> LetterFilter:
-        fingerprint = None if group is None else self._fingerprint(group)
-        return LetterFilter(group=fingerprint, queue=queue, task=task, team=self._client.scope)
-
-    def _fingerprint(self, group: str) -> str:
-        """Return the fingerprint that begins like that."""
-        if not isinstance(group, str) or not group or "\0" in group:
-            raise InvalidValue(f"expected group to be a fingerprint or the beginning of one, got: {shortened(group)}")
-        found = self._client.store.dead_fingerprints(group.lower(), team=self._client.scope)
-        if not found:
-            raise DeadGroupNotFound(group)
-        if len(found) > 1 and found[0] != group.lower():
-            raise InvalidValue(f"more than one group begins with {group!r}: {', '.join(found)}; give more of it")
-        return found[0]
+    def _match(
+        self, group: str | None, queue: str | None, task: str | None, finished_until: datetime | None = None
+    ) -> LetterFilter:
+        return LetterFilter(
+            group=None if group is None else self.fingerprint(group),
+            queue=queue,
+            task=task,
+            team=self._client.scope,
+            finished_until=finished_until,
+        )
 
     def _letters(self, chosen: Chosen) -> builtins.list[Letter]:
         """Return the dead letters that are meant as they are now; others that die from now on are not."""
         check_known(chosen, Chosen)
-        ids, match = chosen.get("ids"), (chosen.get("group"), chosen.get("queue"), chosen.get("task"))
-        if (ids is None) == (match == (None, None, None)):
+        ids, until = chosen.get("ids"), chosen.get("finished_until")
+        like = chosen.get("group"), chosen.get("queue"), chosen.get("task")
+        if (ids is None) == (like == (None, None, None)):
             raise InvalidValue(
                 "expected which dead letters are meant, either by ids= or by group=, queue= or task=, "
                 f"got {'neither' if ids is None else 'both'}"
             )
-        return self._found(self._match(*match)) if ids is None else self._named([id_of(one) for one in ids])
+        match = self._match(*like, until)
+        if ids is None:
+            return self._found(match)
+        letters = self._named([id_of(one) for one in ids])
+        return [letter for letter in letters if until is None or letter.finished_at < until]
 
     def _found(self, match: LetterFilter) -> builtins.list[Letter]:
         letters: builtins.list[Letter] = []

@@ -189,7 +189,7 @@ def test_tasks_and_workers_are_listed(client: httpx.Client, app: Mainspring) -> 
     tasks = client.get(f"{API}/tasks").json()["items"]
 
     assert {"name": "greet", "queue": "default", "priority": 5, "parameters": ["name", "greeting"]} in tasks
-    assert client.get(f"{API}/workers").json() == {"items": []}
+    assert client.get(f"{API}/workers").json() == {"items": [], "of_fleet": True}
     with app.worker():
         (worker,) = client.get(f"{API}/workers").json()["items"]
         assert (worker["alive"], "greet" in worker["tasks"]) == (True, True)
@@ -224,10 +224,15 @@ def test_dead_letters_are_grouped_replayed_and_discarded(client: httpx.Client, a
     (group,) = client.get(f"{API}/dead/groups").json()["items"]
     letters = client.get(f"{API}/dead", params={"group": group["fingerprint"][:8]}).json()["items"]
     replayed = client.post(f"{API}/dead/replay", json={"ids": [letters[0]["id"]]}).json()
-    discarded = client.post(f"{API}/dead/discard", json={"group": group["fingerprint"], "reason": "old"}).json()
+    meant = client.get(f"{API}/dead/count", params={"group": group["fingerprint"]}).json()
+    client.post(f"{API}/jobs", json={"task": "fail"})
+    drain(app)
+    wanted = {"group": group["fingerprint"], "finished_until": meant["finished_until"], "reason": "old"}
+    discarded = client.post(f"{API}/dead/discard", json=wanted).json()
 
     assert (group["count"], len(letters)) == (3, 3)
     assert (replayed, discarded) == ({"found": 1, "done": 1}, {"found": 2, "done": 2})
+    assert client.post(f"{API}/dead/discard", json={"task": "fail"}).json() == {"found": 2, "done": 2}
     assert client.get(f"{API}/dead").json() == {"items": [], "next": None}
     assert client.post(f"{API}/dead/replay", json={}).status_code == 422
     assert client.post(f"{API}/dead/replay", json={"group": "ffff"}).status_code == 404

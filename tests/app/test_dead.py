@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -299,6 +299,24 @@ def test_discarded_letters_are_gone_from_the_dead_and_stay_in_history(app: Mains
 
     assert (app.dead.groups(), app.dead.list(), app.dead.count()) == ([], [], 0)
     assert {job.state for job in jobs} == {JobState.CANCELLED}
+
+
+def test_what_dies_after_it_was_known_what_is_meant_is_left_alone(
+    app: Mainspring, shop: Shop, clock: SettableClock
+) -> None:
+    known = shop.die(1, 2, 3)
+    meant = app.dead.meant(task="send")
+    clock.advance("1s")
+    later = shop.die(4, 5)
+    bound = meant.finished_until
+
+    assert meant.letters == app.dead.count(task="send", finished_until=bound) == 3
+    assert app.dead.revive(ids=[known[0].id, later[0].id], finished_until=bound) == (1, 1)
+    assert app.dead.replay(task="send", finished_until=bound, canary=0, progress=shop.drain).found == 2
+    assert app.dead.discard(task="send", finished_until=bound) == 0
+    assert app.dead.count() == 5
+    with pytest.raises(InvalidValue, match="time zone"):
+        app.dead.discard(ids=[later[0].id], finished_until=datetime(2026, 11, 15))  # noqa: DTZ001
 
 
 def test_dead_letters_are_listed_in_pages(app: Mainspring, shop: Shop) -> None:

@@ -17,6 +17,9 @@ from types import TracebackType
 from tests.cli.program import PATIENCE, eventually
 
 ENTER, ESCAPE, TAB, UP, DOWN, CTRL_C, CTRL_Z = b"\r", b"\x1b", b"\t", b"\x1b[A", b"\x1b[B", b"\x03", b"\x1a"
+CTRL_BACKSLASH = b"\x1c"
+NO_KEY = b"\0"
+"""What a terminal is set to for what no key is to do."""
 ENTERED, LEFT = b"\x1b[?1049h", b"\x1b[?1049l"
 """What a program says to a terminal to have a screen of its own, and to give back the one that was there."""
 
@@ -62,6 +65,10 @@ class Terminal:
         """How the terminal is set now."""
         return termios.tcgetattr(self._theirs)
 
+    def key(self, what: int) -> object:
+        """Return the key by which the terminal does *what* now, such as to stop a program."""
+        return termios.tcgetattr(self._theirs)[6][what]
+
     @property
     def text(self) -> str:
         """All that the program has written, without what steers the terminal."""
@@ -106,6 +113,14 @@ class Terminal:
         code = self._process.wait(PATIENCE)
         eventually(lambda: not select.select([self._ours], [], [], 0)[0])
         return code
+
+    def close(self) -> int:
+        """Close the terminal, as with its window, and return the exit code of the program."""
+        self._ended.set()
+        self._reader.join(PATIENCE)
+        os.close(self._ours)
+        self._ours = os.open(os.devnull, os.O_RDWR)
+        return self._process.wait(PATIENCE)
 
     def _take(self) -> None:
         os.setsid()

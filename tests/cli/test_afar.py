@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -254,6 +255,21 @@ def test_what_holds_for_many_is_ruled(app: Mainspring, place: str) -> None:
     assert said("tokens", "revoke", made["id"]).endswith("lets nobody in any more")
 
 
+def test_who_is_shown_no_workers_is_not_told_that_there_are_none(
+    app: Mainspring, server: Server, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAINSPRING_URL", server.url)
+    text, _ = app.tokens.create("visitor", {"acme": "viewer"})
+    with app.worker():
+        assert told("workers")["of_fleet"] is True
+        assert "\nWorkers 1" in said("top")
+        monkeypatch.setenv("MAINSPRING_TOKEN", text)
+
+        assert said("workers").startswith("Workers are not shown here: ")
+        assert told("workers") == {"workers": [], "of_fleet": False}
+        assert "\nWorkers " not in said("top")
+
+
 def test_dead_letters_are_replayed_at_once_and_discarded(app: Mainspring, place: str) -> None:
     ids = [app.enqueue("fail").id for _ in range(2)]
     drain(app)
@@ -264,6 +280,30 @@ def test_dead_letters_are_replayed_at_once_and_discarded(app: Mainspring, place:
         report = told("dead", "replay", "--task", "fail", "--canary", "0", "--yes")
         assert (report["found"], report["replayed"], report["unfinished"]) == (1, 1, 1)
         assert app.job(ids[1]).state == "ready"
+
+
+@pytest.mark.parametrize("command", [["discard"], ["replay", "--canary", "0"]], ids=["discard", "replay"])
+def test_dead_letters_that_die_before_the_answer_are_left_alone(
+    command: list[str], app: Mainspring, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(count: int) -> None:
+        for _ in range(count):
+            app.enqueue("fail")
+        drain(app)
+
+    def confirmed(deed: str, as_json: bool) -> bool:
+        asked.append(deed)
+        dies(4)
+        return True
+
+    asked: list[str] = []
+    dies(1)
+    monkeypatch.setattr(f"mainspring.cli.dead.{command[0]}.confirmed", confirmed)
+    with app.worker() if command[0] == "replay" and not place.startswith("http") else nullcontext():
+        done = in_process("dead", *command, "--task", "fail")
+
+    assert asked == [f"{command[0]} 1 dead letter"]
+    assert re.match("(Discarded|Replayed) 1 job", done.stdout), done
 
 
 def test_a_job_is_followed_to_its_end(app: Mainspring, place: str) -> None:

@@ -63,6 +63,13 @@ def test_a_role_is_needed(app: Mainspring, server: Server, monkeypatch: pytest.M
     assert_refused(refused, "expected the role operator in the team, got: viewer", "a token that grants it")
     assert in_process("jobs", "list", "--team", "other", "--url", server.url).returncode == 1
 
+    named = in_process("secrets", "list", "--team", "acme", "--url", server.url)
+    assert_refused(named, "a token that grants it, or name another --team")
+    for command in ("limits", "breakers", "tasks resume greet"):  # which know no --team
+        done = in_process(*command.split(), "--url", server.url)
+        assert_refused(done, "a token that grants it")
+        assert "--team" not in done.stderr
+
 
 def test_what_is_not_there_is_not_found(server: Server, token: str) -> None:
     done = in_process("jobs", "show", str(uuid4()), "--url", server.url)

@@ -11,6 +11,7 @@ import pytest
 from mainspring import JobState, Mainspring
 from mainspring.cli import bench
 from tests.cli.program import assert_refused, in_process
+from tests.cli.terminal import Terminal
 
 FIGURES = {"enqueue_per_second", "drain_per_second", "start_p50_ms", "start_p99_ms", "commit_ms"}
 
@@ -46,6 +47,23 @@ def test_a_database_is_filled_only_if_that_was_said(tmp_path: Path) -> None:
 
     assert in_process("bench", "--url", url, "--jobs", "500", "--yes").returncode == 0
     assert states(url) == {JobState.SUCCEEDED: 700}
+
+
+def test_who_says_no_is_told_that_nothing_has_happened(folder: Path) -> None:
+    with Terminal("-m", "mainspring", "bench", "--url", "sqlite:///own.db", "--jobs", "500", folder=folder) as terminal:
+        terminal.wait_for("Leave 700 finished jobs in that database? [y/N]")
+        terminal.press(b"n\n")
+        assert terminal.end() == 0
+        assert "Nothing was changed." in terminal.text
+    assert list(folder.iterdir()) == []
+
+
+def test_who_reads_json_at_a_terminal_sees_nothing_else(folder: Path) -> None:
+    with Terminal("-m", "mainspring", "bench", "--jobs", "500", "--json", folder=folder) as terminal:
+        assert terminal.end() == 0
+        assert "Enqueue jobs" not in terminal.text
+        assert "Start jobs" not in terminal.text
+        assert json.loads(terminal.text)["jobs"] == 500
 
 
 def test_what_is_cut_short_leaves_nothing_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from mainspring import JobState, Mainspring
+from mainspring import JobState, Mainspring, every
+from mainspring.cli.demo import open_demo
+from mainspring.errors import InvalidValue
+from mainspring.model.session import NewSession
 from mainspring.model.trigger import After, At, Cron, Every
 from tests.cli.program import assert_refused, eventually, in_process, mainspring, running
 from tests.cli.projects import jobs_at, write
+from tests.support.factories import new_id
 
 
 def test_the_demo_shows_what_there_is_to_see_and_leaves_other_databases_alone(
@@ -72,6 +77,25 @@ def test_a_database_that_others_use_is_not_filled(folder: Path, url: str) -> Non
 
     assert_refused(done, "expected a database for the demo alone", "'who'", "leave out --url")
     assert [job.task for job in jobs_at(url)] == ["who"]
+
+
+def schedule(app: Mainspring) -> None:
+    app.schedules.add("nightly", "who", every("1d"))
+
+
+def work(app: Mainspring) -> None:
+    app.client.store.open_session(NewSession(id=new_id(), name="host:1", queues=["default"], tasks=["who"]))
+
+
+@pytest.mark.parametrize("use", [schedule, work])
+def test_a_database_where_others_have_no_job_yet_is_not_filled(
+    use: Callable[[Mainspring], None], folder: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mainspring.demo.open_shop", lambda: None)
+    with closing(Mainspring(sqlite_url)) as app:
+        use(app)
+        with pytest.raises(InvalidValue, match="which is used for 'who' too"):
+            open_demo(app)
 
 
 def test_an_app_beside_the_demo_is_a_mistake(folder: Path) -> None:

@@ -145,7 +145,7 @@ def test_what_could_not_be_replayed_is_counted(jobs: Jobs) -> None:
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Have something happen while the person is asked whether he means it, and have him say yes."""
-    monkeypatch.setattr(control, "_confirmed", lambda *_: happens() or True)
+    monkeypatch.setattr(control, "confirmed", lambda *_: happens() or True)
 
 
 def test_what_succeeded_before_it_was_confirmed_is_not_counted(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,12 +89,18 @@ def test_the_help_of_a_command_names_its_options_and_fits_80_columns(command: li
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("group", ["alerts", "audit", "notifications", "retention", "secrets", "teams", "tokens"])
+@pytest.mark.parametrize(
+    "group",
+    [
+        *("alerts", "audit", "jobs", "notifications", "retention", "schedules", "secrets", "teams", "tokens"),
+        *("workflows", "dead"),
+    ],
+)
 def test_a_group_without_a_command_lists_what_there_is(group: str, sqlite_url: str) -> None:
     url = migrated(sqlite_url)
     for more in ((), ("--json",)):
         bare = in_process(group, "--url", url, *more)
-        listed = in_process(group, "list", "--url", url, *more)
+        listed = in_process(group, "groups" if group == "dead" else "list", "--url", url, *more)
         assert (bare.returncode, bare.stdout) == (0, listed.stdout)
     assert_refused(in_process(group, "--json", "list", "--url", url), "write the options after the command")
 
@@ -200,16 +206,20 @@ def test_output_that_finds_no_room_is_refused_in_one_sentence(options: list[str]
     assert done.stderr == "error: can't write the output: No space left on device; send it elsewhere\n"
 
 
-def test_a_reader_that_has_seen_enough_is_no_mistake(sqlite_url: str) -> None:
+@pytest.mark.parametrize("arguments", ["doctor", "--help", "jobs --help", "--version", "migrate", "settings --json"])
+def test_a_reader_that_has_seen_enough_is_no_mistake(arguments: str, sqlite_url: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
 
     done = subprocess.run(
-        [sys.executable, "-m", "mainspring", "doctor", "--url", sqlite_url], stdout=writer, stderr=subprocess.PIPE
+        [sys.executable, "-m", "mainspring", *arguments.split()],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "MAINSPRING_URL": sqlite_url},
     )
     os.close(writer)
 
-    assert done.stderr == b""
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_bug_shows_its_traceback_but_no_password() -> None:

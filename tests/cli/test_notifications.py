@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from mainspring import Mainspring
+from mainspring import Mainspring, Webhook
+from mainspring.cli.main import app as cli
 from mainspring.notify import verify
 from tests.cli.databases import migrated
-from tests.cli.program import in_process, mainspring
+from tests.cli.program import assert_refused, in_process, mainspring
 from tests.notify.test_webhook import parts
 from tests.support.mailbox import mail_server
 from tests.support.receiver import answering, receiving
@@ -41,6 +45,24 @@ def test_notifications_are_added_listed_and_removed(url: str) -> None:
         "removed": "hook"
     }
     assert "No team in" in in_process("notifications", "list", *at).stdout
+
+
+def test_an_address_that_is_a_secret_is_read_from_a_file_or_from_stdin(sqlite_url: str, folder: Path) -> None:
+    at = ("--url", migrated(sqlite_url))
+    (folder / "hook.txt").write_text("https://hooks.example.org/canary\n")
+    (folder / "odd.txt").write_bytes(b"\xff")
+
+    by_file = in_process("notifications", "add", "a", "--webhook", "@hook.txt", *at)
+    hook = {"kind": "webhook", "url": "https://chat.example.org/canary"}
+    alert = ["alerts", "add", "b", "dead", "--notify", "-", *at]
+    by_stdin = CliRunner().invoke(cli, alert, input=json.dumps(hook), catch_exceptions=False)
+
+    assert (by_file.returncode, by_stdin.exit_code) == (0, 0)
+    with closing(Mainspring(sqlite_url)) as app:
+        assert app.notifications.list()[0].channel == Webhook("https://hooks.example.org/canary")
+        assert app.alerts.get("b").definition.notify == (Webhook("https://chat.example.org/canary"),)
+    for name, why in (("nowhere.txt", "No such file"), ("odd.txt", "it is no text")):
+        assert_refused(in_process("notifications", "add", "a", "--webhook", f"@{name}", *at), "--webhook", name, why)
 
 
 @pytest.mark.parametrize(

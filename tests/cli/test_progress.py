@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from mainspring.cli.jobs import logs
+from mainspring.model.journal import LogEntry
+from mainspring.model.lifecycle import settle
+from mainspring.model.outcome import Succeeded
 from tests.cli.jobs import Jobs
-from tests.cli.program import mainspring, running
+from tests.cli.program import in_process, mainspring, running
 from tests.cli.terminal import CTRL_C, Terminal
 
 LONG = ("-m", "mainspring", "jobs", "replay", "--task", "charge", "--yes")
@@ -60,6 +66,23 @@ def test_who_follows_a_log_is_told_why_nothing_comes_and_how_it_ended(jobs: Jobs
     with Terminal("-m", "mainspring", "jobs", "logs", "-f", str(failed.id), folder=folder) as terminal:
         assert terminal.end() == 0
         assert "It has finished: failed." in terminal.text
+
+
+def test_who_follows_a_job_that_is_pruned_meanwhile_is_not_told_that_it_runs(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, told = jobs.run(), list[str]()
+
+    def following(*_: object) -> Iterator[LogEntry]:
+        jobs.store.settle([settle(job, Succeeded("null"))])
+        jobs.store.prune(timedelta(0))
+        yield from ()
+
+    monkeypatch.setattr(logs, "following", following)
+    monkeypatch.setattr(logs, "aside", told.append)
+
+    assert in_process("jobs", "logs", "-f", str(job.id)).returncode == 0
+    assert told == ["It is not there any more: finished jobs are pruned after a while."]
 
 
 def test_a_log_that_is_followed_into_a_pipe_is_that_and_nothing_else(jobs: Jobs, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import termios
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from mainspring.cli.ids import short
 from mainspring.model.job import JobState, Wish
 from tests.cli.jobs import Jobs
 from tests.cli.program import assert_refused, eventually, in_process
-from tests.cli.terminal import CTRL_C, CTRL_Z, ENTER, ENTERED, ESCAPE, LEFT, TAB, Terminal
+from tests.cli.terminal import CTRL_BACKSLASH, CTRL_C, CTRL_Z, ENTER, ENTERED, ESCAPE, LEFT, NO_KEY, TAB, Terminal
 
 TOP = ("-m", "mainspring", "top", "--every", "0.1s")
 BROKEN = """
@@ -123,21 +124,28 @@ def test_a_job_is_cancelled_and_another_replayed(jobs: Jobs, folder: Path) -> No
 def test_the_terminal_is_given_back_however_it_ends(key: bytes, jobs: Jobs, folder: Path) -> None:
     with Terminal(*TOP, folder=folder) as terminal:
         terminal.wait_for("Queues 0")
-        assert terminal.settings != terminal.before
-        terminal.press(CTRL_Z, b"?")
-        terminal.wait_for("this help")  # so it was not stopped
+        assert [terminal.key(termios.VSUSP), terminal.key(termios.VQUIT)] == [NO_KEY, NO_KEY]
+        terminal.press(CTRL_Z, CTRL_BACKSLASH, b"?")
+        terminal.wait_for("this help")
         terminal.press(b"x", key)
         assert terminal.end() == 0
         assert_restored(terminal)
         assert "Traceback" not in terminal.text
 
 
-def test_the_terminal_is_given_back_when_it_is_terminated(jobs: Jobs, folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_the_terminal_is_given_back_when_it_is_terminated(number: int, jobs: Jobs, folder: Path) -> None:
     with Terminal(*TOP, folder=folder) as terminal:
         terminal.wait_for("Queues 0")
-        terminal.signal(signal.SIGTERM)
+        terminal.signal(number)
         assert terminal.end() == 0
         assert_restored(terminal)
+
+
+def test_it_ends_with_its_terminal(jobs: Jobs, folder: Path) -> None:
+    with Terminal(*TOP, folder=folder) as terminal:
+        terminal.wait_for("Queues 0")
+        assert terminal.close() == 0
 
 
 def test_the_terminal_is_given_back_when_something_breaks(jobs: Jobs, folder: Path) -> None:

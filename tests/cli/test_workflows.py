@@ -283,12 +283,6 @@ def test_a_job_that_is_no_workflow_is_refused(command: str, jobs: Jobs) -> None:
     assert jobs.get(job).state is JobState.READY
 
 
-def test_the_group_alone_shows_its_help() -> None:
-    done = in_process("workflows")
-
-    assert (done.returncode, "Commands" in done.stdout) == (2, True)
-
-
 def test_a_picture_is_had_from_the_handle(jobs: Jobs) -> None:
     root, _ = stored(jobs, "etl", ("extract", ()), ("part", ()))
     expand(jobs, "part", 30)

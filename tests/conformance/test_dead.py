@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from mainspring.errors import InvalidPayload, StoreError
-from mainspring.model.dead import Letter
+from mainspring.model.dead import Letter, Meant
 from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.model.lifecycle import MAX_LOSSES, settle
@@ -103,6 +103,25 @@ def test_no_more_groups_come_than_asked_for(store: SqlStore, clock: SettableCloc
 
     assert [group.fingerprint for group in store.dead_groups(limit=2)] == ["c3", "b2"]
     assert store.dead_groups(limit=0) == []
+
+
+def test_who_means_those_that_he_knows_of_means_none_that_died_since(store: SqlStore, clock: SettableClock) -> None:
+    assert store.dead_meant(ALL) == Meant(0, None)
+    known = [dead_job(store, queue="mail"), dead_job(store)]
+    clock.advance("1s")
+    known.append(dead_job(store, failure("b2")))
+
+    meant = store.dead_meant(ALL)
+    clock.advance("0.000001s")
+    later = dead_job(store)
+    match = LetterFilter(finished_until=meant.finished_until)
+
+    assert meant.letters == 3
+    assert store.dead_letters(match) == [letter(job) for job in known]
+    assert store.dead_count(match) == 3
+    assert later.id not in ids(store.dead_page(match))
+    assert {group.fingerprint: group.count for group in store.dead_groups(match)} == {"a1": 2, "b2": 1}
+    assert store.dead_meant(LetterFilter(queue="mail")).letters == 1
 
 
 def test_dead_letters_come_in_pages_both_ways(store: SqlStore) -> None:

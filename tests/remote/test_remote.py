@@ -105,7 +105,10 @@ def test_schedules_queues_and_dead_letters_have_the_names_of_the_app(client: Cli
     (group,) = client.dead.groups()
     assert (group.count, len(client.dead.list(group=group.fingerprint)), client.dead.count(task="fail")) == (5, 5, 5)
     assert client.dead.replay(ids=[job.id]) == 1
-    assert client.dead.discard(group=group.fingerprint, reason="old") == 4
+    meant = client.dead.meant(group=group.fingerprint)
+    assert meant == app.dead.meant()
+    assert client.dead.discard(group=group.fingerprint, reason="old", finished_until=meant.finished_until) == 4
+    assert client.dead.meant() == (0, None)
     client.schedules.remove("t7")
     with pytest.raises(ScheduleNotFound):
         client.schedules.get("t7")

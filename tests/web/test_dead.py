@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 
+import httpx
 import pytest
 
 from mainspring import JobState, Mainspring, Retry
+from mainspring.api.problems import Problem
+from mainspring.model.dead import Replayed
+from mainspring.replay import Halt, Progress
 from mainspring.testing import drain
 from mainspring.web.replays import Replays
 from tests.support.waiting import until
@@ -37,6 +42,16 @@ def die(app: Mainspring, count: int) -> str:
         app.enqueue("shaky", [number])
     drain(app)
     return app.dead.groups(task="shaky")[0].fingerprint
+
+
+def meant(browser: Browser, group: str) -> str:
+    """Return what a form says of when the letters died that were counted in it."""
+    (instant,) = re.findall('name="finished_until" value="(.+?)"', browser.get(f"/dead/{group}/discard").text)
+    return str(instant)
+
+
+def replay(browser: Browser, group: str, **changes: str) -> httpx.Response:
+    return browser.send_form(f"/dead/{group}/replay", **{**HOW, "finished_until": meant(browser, group), **changes})
 
 
 def over(browser: Browser, group: str) -> bool:
@@ -81,12 +96,12 @@ def test_letters_are_replayed_while_others_look(visitor: Visitor, app: Mainsprin
     fault["there"] = False
     browser = visitor(acme="operator")
 
-    answer = browser.send_form(f"/dead/{group}/replay", **HOW)
+    answer = replay(browser, group)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/dead/{group}")
     page = browser.get(f"/dead/{group}").text
     assert "Replay under way" in page
     assert "8 dead letters has begun" in page
-    assert browser.send_form(f"/dead/{group}/replay", **HOW).status_code == 409
+    assert replay(browser, group).status_code == 409
     with app.worker():
         until(lambda: over(browser, group))
 
@@ -104,7 +119,7 @@ def test_a_replay_stops_when_the_canary_fails(visitor: Visitor, app: Mainspring,
     group = die(app, 20)
     browser = visitor()
     with app.worker():
-        browser.send_form(f"/dead/{group}/replay", **HOW)
+        replay(browser, group)
         until(lambda: over(browser, group))
 
     assert "Stopped, because" in browser.get(f"/dead/{group}").text
@@ -114,7 +129,7 @@ def test_a_replay_stops_when_the_canary_fails(visitor: Visitor, app: Mainspring,
 def test_a_person_stops_a_replay(visitor: Visitor, app: Mainspring, fault: dict[str, bool]) -> None:
     group = die(app, 20)
     browser = visitor()
-    browser.send_form(f"/dead/{group}/replay", **HOW)
+    replay(browser, group)
 
     stopped = browser.send_form(f"/dead/{group}/stop")
 
@@ -129,7 +144,7 @@ def test_arguments_are_changed_on_the_way(visitor: Visitor, app: Mainspring, fau
     group = die(app, 2)
     browser = visitor()
     with app.worker():
-        browser.send_form(f"/dead/{group}/replay", **{**HOW, "patch": '{"mended": true}'})
+        replay(browser, group, patch='{"mended": true}')
         until(lambda: over(browser, group))
 
     assert {job.state for job in app.jobs(task="shaky")} == {JobState.SUCCEEDED}
@@ -146,6 +161,8 @@ def test_arguments_are_changed_on_the_way(visitor: Visitor, app: Mainspring, fau
         {"patch": "[1]"},
         {"patch": "{"},
         {"patch": '{"no_argument": 1}'},
+        {"finished_until": ""},
+        {"finished_until": "2026-11-15T09:00:00"},
     ],
     ids=str,
 )
@@ -154,7 +171,7 @@ def test_what_makes_no_sense_is_refused_and_nothing_replayed(
 ) -> None:
     group = die(app, 1)
 
-    answer = visitor().send_form(f"/dead/{group}/replay", **{**HOW, **wrong})
+    answer = replay(visitor(), group, **wrong)
 
     assert answer.status_code == 422
     assert app.dead.count(group) == 1
@@ -167,11 +184,71 @@ def test_letters_are_discarded_when_that_is_meant(visitor: Visitor, app: Mainspr
     asked = browser.get(f"/dead/{group}/discard").text
     assert "Discard 3 dead letters?" in asked
     assert app.dead.count(group) == 3
-    done = browser.send_form(f"/dead/{group}/discard", reason="test data")
+    done = browser.send_form(f"/dead/{group}/discard", finished_until=meant(browser, group), reason="test data")
 
     assert "3 dead letters discarded." in browser.get(done.headers["location"]).text
     assert {job.state for job in app.jobs(task="shaky")} == {JobState.CANCELLED}
     assert app.audit.list()[0].action == "dead.discard"
+
+
+def test_what_dies_while_somebody_makes_up_his_mind_is_left_alone(
+    visitor: Visitor, app: Mainspring, fault: dict[str, bool]
+) -> None:
+    group = die(app, 1)
+    browser = visitor()
+    shown = browser.get(f"/dead/{group}").text
+    asked = browser.get(f"/dead/{group}/discard").text
+    (until,) = {*re.findall('name="finished_until" value="(.+?)"', shown + asked)}
+    die(app, 4)
+
+    done = browser.send_form(f"/dead/{group}/discard", finished_until=until)
+
+    assert "Discard 1 dead letter?" in asked
+    assert "1 dead letter discarded." in browser.get(done.headers["location"]).text
+    assert app.dead.count(group) == 4
+    replay(browser, group, finished_until=until)
+    assert "0 of 0 replayed" in browser.get(f"/dead/{group}").text
+    assert app.dead.count(group) == 4
+
+
+def test_a_group_has_one_replay_at_a_time_however_it_is_named(
+    visitor: Visitor, app: Mainspring, fault: dict[str, bool]
+) -> None:
+    group = die(app, 20)
+    browser = visitor()
+    names = (group, group[:8], group.upper())
+
+    answers = [replay(browser, name) for name in names]
+
+    assert [answer.status_code for answer in answers] == [303, 409, 409]
+    assert answers[0].headers["location"] == f"/dead/{group}"
+    assert ["Replay under way" in browser.get(f"/dead/{name}").text for name in names] == [True] * 3
+    assert browser.send_form(f"/dead/{group[:8]}/stop").headers["location"] == f"/dead/{group}"
+    assert app.dead.count(group) == 15
+
+
+def test_no_more_replays_are_under_way_at_once_than_there_is_room_for() -> None:
+    replays, begun = Replays(), threading.Semaphore(0)
+
+    def work(tell: Progress, halt: Halt) -> Replayed:
+        begun.release()
+        while halt() is None:
+            threading.Event().wait(0.01)
+        return Replayed(found=0)
+
+    for number in range(4):
+        replays.start("default", f"group {number}", work)
+    with pytest.raises(Problem) as refused:
+        replays.start("acme", "group 4", work)
+    first = replays.get("default", "group 0")
+    assert first is not None
+    first.stop("enough")
+    first.wait(60)
+    replays.start("acme", "group 4", work)
+    replays.close()
+
+    assert refused.value.status_code == 429
+    assert begun._value == 5
 
 
 def test_who_may_not_sees_no_button(visitor: Visitor, app: Mainspring, fault: dict[str, bool]) -> None:

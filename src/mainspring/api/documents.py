@@ -711,9 +711,10 @@ class WorkerDocument(Document):
 
 
 class Workers(Document):
-    """Workers, oldest first."""
+    """Workers, oldest first, and whether the caller's team is shown any: only team default is."""
 
     items: list[WorkerDocument]
+    of_fleet: bool
 
 
 class TaskDocument(Document):
@@ -751,7 +752,10 @@ class Groups(Document):
 
 
 class ChosenRequest(Request):
-    """Which dead letters are meant: those with these ids, or those of a group, a queue or a task."""
+    """Which dead letters are meant: those with these ids, or those of a group, a queue or a task.
+
+    Of either those that died before `finished_until` alone, if that is said, which a count tells.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"group": "9f86d081", "reason": "mended"}]})
 
@@ -759,13 +763,15 @@ class ChosenRequest(Request):
     ids: Annotated[list[UUID], Field(min_length=1, max_length=1_000)] | None = None
     queue: Name | None = None
     task: Name | None = None
+    finished_until: Instant | None = None
     reason: Reason | None = None
 
 
 class LettersDocument(Document):
-    """How many dead letters there are."""
+    """How many dead letters there are, and the instant before which all of them had died."""
 
     count: Count
+    finished_until: datetime | None
 
 
 class CountDocument(Document):

@@ -39,13 +39,13 @@ def server_at(url: str, team: str | None) -> Iterator[Client]:
         error.args = (f"{error}; see whether it runs at {without_passwords(url)}, or name another by --url",)
         raise
     except ServerRefused as error:
-        error.args = (f"{error}{_way_out(error.status, token is not None)}",)
+        error.args = (f"{error}{_way_out(error.status, token is not None, team)}",)
         raise
 
 
-def _way_out(status: int, shown: bool) -> str:
+def _way_out(status: int, shown: bool, team: str | None) -> str:
     if status == HTTPStatus.UNAUTHORIZED:
         return f"; set {TOKEN} to {'another' if shown else 'one'}, such as `mainspring tokens create` prints"
     if status == HTTPStatus.FORBIDDEN:
-        return f"; set {TOKEN} to a token that grants it, or name another --team"
+        return f"; set {TOKEN} to a token that grants it{'' if team is None else ', or name another --team'}"
     return ""

@@ -58,21 +58,19 @@ def bench(
 
     One process, jobs that do nothing. In a database of yours the finished jobs stay until they are pruned, so it asks.
     """
-    if (
-        url is not None
-        and not yes
-        and not confirmed(f"leave {jobs + _PACED:,} finished jobs in that database", as_json)
-    ):
-        raise typer.Abort
+    deed = f"leave {jobs + _PACED:,} finished jobs in that database"
+    if url is not None and not yes and not confirmed(deed, as_json):
+        say("Nothing was changed.")
+        return
     with _database(url) as place:
-        figures = measure(place, jobs, concurrency, stays=url is not None)
+        figures = measure(place, jobs, concurrency, stays=url is not None, quiet=as_json)
     if as_json:
         say_json({"jobs": jobs, "concurrency": concurrency, **_document(figures)})
     else:
         _show(figures, jobs)
 
 
-def measure(url: str, jobs: int, concurrency: int, *, stays: bool) -> Figures:
+def measure(url: str, jobs: int, concurrency: int, *, stays: bool, quiet: bool) -> Figures:
     """Run the whole on the database at *url*. Where that *stays*, what is left if it is cut short is cancelled."""
     clock, waited = SystemClock(), list[float]()
     left, drained, begun = count(jobs - 1, -1), threading.Event(), threading.Event()
@@ -91,13 +89,13 @@ def measure(url: str, jobs: int, concurrency: int, *, stays: bool) -> Figures:
                 begun.set()
 
         try:
-            enqueue = _enqueue(nothing, jobs, clock)
+            enqueue = _enqueue(nothing, jobs, clock, quiet)
             started = clock.steady()
             with _working(app, queue, concurrency):
                 drained.wait()
             drain = jobs / (clock.steady() - started)  # to the last settle: the worker ends when all are written
             with _working(app, queue, concurrency):
-                _pace(begin, clock)
+                _pace(begin, clock, quiet)
                 begun.wait()
         finally:
             if stays:
@@ -135,18 +133,18 @@ def _working(app: Mainspring, queue: str, concurrency: int) -> Iterator[None]:
             worker.stop()
 
 
-def _enqueue(task: TaskHandle[[], None], jobs: int, clock: SystemClock) -> float:
+def _enqueue(task: TaskHandle[[], None], jobs: int, clock: SystemClock, quiet: bool) -> float:
     begun = clock.steady()
-    with counting("Enqueue jobs", jobs) as bar:
+    with counting("Enqueue jobs", jobs, quiet=quiet) as bar:
         for first in range(0, jobs, _BATCH):
             task.enqueue_many([((), {})] * min(_BATCH, jobs - first))
             bar(min(_BATCH, jobs - first))
     return jobs / (clock.steady() - begun)
 
 
-def _pace(task: TaskHandle[[float], None], clock: SystemClock) -> None:
+def _pace(task: TaskHandle[[float], None], clock: SystemClock, quiet: bool) -> None:
     """Enqueue a job every 20 ms, for a worker that has nothing else to do."""
-    with counting("Start jobs", _PACED) as bar:
+    with counting("Start jobs", _PACED, quiet=quiet) as bar:
         for _ in range(_PACED):
             task.enqueue(clock.steady())
             clock.sleep(_GAP)

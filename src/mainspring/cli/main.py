@@ -47,6 +47,9 @@ from mainspring.errors import MainspringError, NotFound, TaskNotFound
 
 NOT_FOUND = 1
 INTERRUPTED = 130
+UNHEARD = 141
+"""As of whom SIGPIPE has killed, which Python ignores: those who read on had seen enough."""
+
 _ORDER = (
     "up",
     "worker",
@@ -91,6 +94,10 @@ class Commands(Group):
             code = MISTAKE if isinstance(error, TaskNotFound) or not isinstance(error, NotFound) else NOT_FOUND
         except (typer.Abort, KeyboardInterrupt):
             code = INTERRUPTED
+        except SystemExit as ended:
+            if not isinstance(ended.__context__, BrokenPipeError):
+                raise
+            code = UNHEARD  # typer and rich would say 1, each in its own way
         except Exception as error:
             # Which class a usage error has differs between versions of typer; that it can explain itself does not.
             if not hasattr(error, "format_message"):

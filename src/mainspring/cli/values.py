@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,6 +26,7 @@ LEVELS = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
+VEILED = "@FILE reads it from a file, and - from stdin, where nobody else sees it."
 
 _LAST_PORT = 65_535
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
@@ -162,6 +165,20 @@ def value(text: str) -> Any:
         raise InvalidValue(
             f"expected JSON of at most {MAX_DEPTH} levels of nesting, got more: {shortened(text)}"
         ) from None
+
+
+def veiled(text: str, option: str) -> str:
+    """Return *text*, or what the file holds that `@file` names, or stdin does if it is `-`.
+
+    For what may be a secret: every user of a machine can list arguments, and they stay in the shell's history.
+    """
+    if text != "-" and not text.startswith("@"):
+        return text
+    try:
+        return (sys.stdin.read() if text == "-" else Path(text[1:]).read_text()).strip()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise InvalidValue(f"expected {option} to name what can be read, got: {shortened(text)}: {why}") from None
 
 
 def whole_number(text: str) -> int | None:

@@ -20,11 +20,13 @@ from mainspring.model.session import Session
 def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the workers, and whether each is alive."""
     with app_at(url) as app:
-        sessions = app.workers()
+        sessions, of_fleet = app.workers(), app.of_fleet()
     if as_json:
-        say_json({"workers": [worker_document(session) for session in sessions]})
+        say_json({"workers": [worker_document(session) for session in sessions], "of_fleet": of_fleet})
     elif sessions:
         _show(sessions, SystemClock().now())
+    elif not of_fleet:
+        say("Workers are not shown here: they work for all teams, and are shown to team default.")
     else:
         say("No worker is there. Start one with `mainspring worker --app module:name`.")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from mainspring.documents.values import Told, read
-from mainspring.model.dead import Group, Replayed
+from datetime import datetime
+
+from mainspring.documents.values import Told, instant, read
+from mainspring.model.dead import Group, Meant, Replayed
 
 
 def group_document(group: Group) -> dict[str, object]:
@@ -21,6 +23,15 @@ def group_document(group: Group) -> dict[str, object]:
 
 def group_of(told: Told) -> Group:
     return read(told, Group)
+
+
+def meant_document(meant: Meant) -> dict[str, object]:
+    return {"count": meant.letters, "finished_until": instant(meant.finished_until)}
+
+
+def meant_of(told: Told) -> Meant:
+    until = told["finished_until"]
+    return Meant(int(told["count"]), None if until is None else read(until, datetime))
 
 
 def replay_document(report: Replayed) -> dict[str, object]:

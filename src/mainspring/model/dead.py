@@ -46,6 +46,13 @@ class Count(NamedTuple):
     more: bool
 
 
+class Meant(NamedTuple):
+    """How many dead letters are meant, and the instant before which they had died: by that, later ones are not."""
+
+    letters: int
+    finished_until: datetime | None
+
+
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """How far a replay is, or what came of it.
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from mainspring.clock import SystemClock, random_bits
 from mainspring.dead import Chosen
-from mainspring.documents.dead import group_of
+from mainspring.documents.dead import group_of, meant_of
 from mainspring.documents.jobs import attempt_of, line_of, reason_of, step_of
 from mainspring.documents.queues import pause_of, queue_of
 from mainspring.documents.schedules import preview_of, schedule_of, tick_of
@@ -20,7 +20,7 @@ from mainspring.explain import Reason
 from mainspring.job_handle import id_of
 from mainspring.model.attempt import Attempt
 from mainspring.model.channel import Channel
-from mainspring.model.dead import Group
+from mainspring.model.dead import Group, Meant
 from mainspring.model.duration import Duration, duration, spelled
 from mainspring.model.job import JobState
 from mainspring.model.journal import LogEntry
@@ -296,8 +296,13 @@ def groups(queue: str | None = None, task: str | None = None, limit: int = 50) -
 
 def count_dead(group: str | None = None, queue: str | None = None, task: str | None = None) -> Talk[int]:
     """Return how many dead letters there are."""
+    return (yield from meant(group, queue, task)).letters
+
+
+def meant(group: str | None = None, queue: str | None = None, task: str | None = None) -> Talk[Meant]:
+    """Return how many dead letters there are, and the *finished_until* by which no others are meant later on."""
     told = yield Ask(method="GET", path="dead/count", params={"group": group, "queue": queue, "task": task})
-    return int(part(told, "count"))
+    return as_value(told, meant_of)
 
 
 def replay_dead(*, reason: str | None = None, **chosen: Unpack[Chosen]) -> Talk[int]:
@@ -323,7 +328,7 @@ def _workflow_of(told: object) -> ToldWorkflow:
 
 def _chosen(chosen: Chosen, reason: str | None) -> dict[str, object]:
     check_known(chosen, Chosen)
-    known: dict[str, object] = {**chosen, "reason": reason}
+    known: dict[str, object] = {**chosen, "finished_until": _when(chosen.get("finished_until")), "reason": reason}
     if chosen.get("ids") is not None:
         known["ids"] = [str(id_of(one)) for one in chosen["ids"] or ()]
     return {name: value for name, value in known.items() if value is not None}

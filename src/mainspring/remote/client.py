@@ -251,6 +251,7 @@ class RemoteDead(Spoken):
 
     groups = said(calls.groups)
     count = said(calls.count_dead)
+    meant = said(calls.meant)
     replay = said(calls.replay_dead)
     discard = said(calls.discard)
 
@@ -264,6 +265,7 @@ class AsyncRemoteDead(Awaited):
 
     groups = awaited(calls.groups)
     count = awaited(calls.count_dead)
+    meant = awaited(calls.meant)
     replay = awaited(calls.replay_dead)
     discard = awaited(calls.discard)
 
@@ -338,6 +340,7 @@ class Client(Spoken):
     history = said(platform.history)
     logs = said(platform.logs)
     workers = said(platform.workers)
+    of_fleet = said(platform.of_fleet)
 
     def enqueue_workflow(
         self,
@@ -432,6 +435,7 @@ class AsyncClient(Awaited):
     history = awaited(platform.history)
     logs = awaited(platform.logs)
     workers = awaited(platform.workers)
+    of_fleet = awaited(platform.of_fleet)
 
     async def enqueue_workflow(
         self,

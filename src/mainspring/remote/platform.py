@@ -259,6 +259,12 @@ def workers() -> Talk[list[Session]]:
     return (yield from listed("workers", worker_of))
 
 
+def of_fleet() -> Talk[bool]:
+    """Return whether what holds for the whole fleet, such as its workers, is shown to who has this token."""
+    told = yield Ask(method="GET", path="workers")
+    return bool(part(told, "of_fleet"))
+
+
 def history(over: str = "1h", *, queue: str | None = None) -> Talk[History]:
     """Return what became of jobs and what waited over the last `1h`, `24h` or `7d`, in equal spans of it."""
     told = yield Ask(method="GET", path="history", params={"over": over, "queue": queue})

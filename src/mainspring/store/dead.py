@@ -8,8 +8,9 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import asdict
 
+from mainspring.clock import MICROSECOND
 from mainspring.model import lifecycle
-from mainspring.model.dead import Count, Group, Letter
+from mainspring.model.dead import Count, Group, Letter, Meant
 from mainspring.model.failure import Failure
 from mainspring.model.job import Job, JobState
 from mainspring.store import rows
@@ -27,7 +28,8 @@ Act = Callable[[Runner, Sequence[Job]], list[Row]]
 
 def groups(db: Database, match: LetterFilter, limit: int) -> list[Group]:
     """See `protocol.DeadLetters.dead_groups`."""
-    found = db.read("dead_groups", queue=match.queue, task=match.task, team=match.team, limit=limit)
+    given = {name: value for name, value in asdict(match).items() if name != "group"}
+    found = db.read("dead_groups", limit=limit, **given)
     return [_group(row) for row in found]
 
 
@@ -38,8 +40,13 @@ def fingerprints(db: Database, prefix: str, limit: int, team: str | None) -> lis
 
 def count(db: Database, match: LetterFilter) -> int:
     """See `protocol.DeadLetters.dead_count`."""
-    ((letters,),) = db.read("dead_count", **asdict(match))
-    return int(letters)
+    return meant(db, match).letters
+
+
+def meant(db: Database, match: LetterFilter) -> Meant:
+    """See `protocol.DeadLetters.dead_meant`."""
+    ((letters, last_at),) = db.read("dead_count", **asdict(match))
+    return Meant(letters, None if last_at is None else last_at + MICROSECOND)
 
 
 def count_among(db: Database, most: int, team: str | None) -> Count:

@@ -22,7 +22,7 @@ from mainspring.model.audit import Entry, Record, Verdict
 from mainspring.model.breaker import BreakerStatus, Trip
 from mainspring.model.change import Change
 from mainspring.model.channel import Channel
-from mainspring.model.dead import Count, Group, Letter
+from mainspring.model.dead import Count, Group, Letter, Meant
 from mainspring.model.history import History
 from mainspring.model.job import Job, JobState, NewJob, check_instant
 from mainspring.model.journal import FoundLine, LogEntry, LogFilter, LogLine, Progress
@@ -161,6 +161,11 @@ class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None
     task: str | None = None
     team: str | None = None  # by its name, also the default team's
+    finished_until: datetime | None = None  # died before then
+
+    def __post_init__(self) -> None:
+        if self.finished_until is not None:
+            check_instant(self.finished_until, "finished_until")
 
 
 class Enqueues(Protocol):
@@ -424,6 +429,10 @@ class DeadLetters(Protocol):
 
     def dead_count(self, match: LetterFilter) -> int:
         """Return how many dead letters match."""
+        ...
+
+    def dead_meant(self, match: LetterFilter) -> Meant:
+        """Return how many dead letters match, and the instant before which all of them had died."""
         ...
 
     def dead_among(self, most: int, team: str | None = None) -> Count:

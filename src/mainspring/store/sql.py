@@ -15,7 +15,7 @@ from mainspring.model.audit import Entry, Record, Verdict
 from mainspring.model.breaker import BreakerStatus, Trip
 from mainspring.model.change import Change
 from mainspring.model.channel import Channel
-from mainspring.model.dead import Count, Group, Letter
+from mainspring.model.dead import Count, Group, Letter, Meant
 from mainspring.model.history import History
 from mainspring.model.job import Job, JobState, NewJob
 from mainspring.model.journal import FoundLine, LogEntry, LogFilter, LogLine, Progress
@@ -184,6 +184,9 @@ class SqlStore:
 
     def dead_count(self, match: LetterFilter) -> int:
         return dead.count(self._db, match)
+
+    def dead_meant(self, match: LetterFilter) -> Meant:
+        return dead.meant(self._db, match)
 
     def dead_among(self, most: int, team: str | None = None) -> Count:
         return dead.count_among(self._db, most, team)

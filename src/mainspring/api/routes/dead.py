@@ -14,7 +14,7 @@ from mainspring.api.pages import Limit, QueueName, TaskName, page
 from mainspring.api.policy import needs
 from mainspring.api.routing import Routes, answer
 from mainspring.dead import Chosen
-from mainspring.documents.dead import group_document
+from mainspring.documents.dead import group_document, meant_document
 from mainspring.documents.jobs import job_document
 from mainspring.model.token import Role
 
@@ -34,8 +34,8 @@ def list_groups(caller: Asking, queue: QueueName = None, task: TaskName = None, 
 
 @routes.get("/dead/count", needs(Role.VIEWER), gives=LettersDocument)
 def count_letters(caller: Asking, group: GroupText = None, queue: QueueName = None, task: TaskName = None) -> Response:
-    """Count dead letters."""
-    return answer({"count": caller.app.dead.count(group, queue, task)})
+    """Count dead letters. To act on no others than these, pass on `finished_until` with what is chosen."""
+    return answer(meant_document(caller.app.dead.meant(group, queue, task)))
 
 
 @routes.get("/dead", needs(Role.VIEWER), gives=JobPage)
@@ -72,7 +72,13 @@ def discard_letters(caller: Asking, wanted: ChosenRequest) -> Response:
 
 
 def _chosen(wanted: ChosenRequest) -> Chosen:
-    return {"group": wanted.group, "ids": wanted.ids, "queue": wanted.queue, "task": wanted.task}
+    return {
+        "group": wanted.group,
+        "ids": wanted.ids,
+        "queue": wanted.queue,
+        "task": wanted.task,
+        "finished_until": wanted.finished_until,
+    }
 
 
 def _told(wanted: ChosenRequest) -> dict[str, object]:

@@ -17,4 +17,5 @@ routes = Routes("workers")
 @routes.get("/workers", needs(Role.VIEWER), gives=Workers)
 def list_workers(caller: Asking) -> Response:
     """List the workers, which work for all teams, and whether each is alive."""
-    return answer({"items": [worker_document(session) for session in caller.app.workers()]})
+    items = [worker_document(session) for session in caller.app.workers()]
+    return answer({"items": items, "of_fleet": caller.app.of_fleet()})

@@ -16,7 +16,7 @@ from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json
-from mainspring.cli.values import length, share, value, whole_number
+from mainspring.cli.values import VEILED, length, share, value, veiled, whole_number
 from mainspring.documents.told import as_document
 from mainspring.errors import InvalidValue, did_you_mean
 from mainspring.model.alert import EVERY, RULES, Rule, described
@@ -48,7 +48,9 @@ Hold = Annotated[
 ]
 Notify = Annotated[
     list[str] | None,
-    typer.Option("--notify", metavar="JSON", help="A channel by which to tell people. May be given several times."),
+    typer.Option(
+        "--notify", metavar="JSON", help=f"A channel by which to tell people. May be given several times. {VEILED}"
+    ),
 ]
 
 
@@ -83,7 +85,7 @@ def add(  # noqa: PLR0913 - one parameter for each option
         "task": task,
     }
     rule = _rule(rule_name, {name: text for name, text in thresholds.items() if text is not None})
-    channels = [channel_of(value(text)) for text in notify or []]
+    channels = [channel_of(value(veiled(text, "--notify"))) for text in notify or []]
     with app_at(url, team=team, new=True) as app:
         note(app, "alert.put", [alert_id], rule=described(rule))
         alert = told_alert(

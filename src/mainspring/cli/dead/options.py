@@ -37,7 +37,9 @@ def chosen_by(
     if ids:
         found: list[UUID | str] = [find(app, text).id for text in ids]
         return {"ids": found}, len(found)
-    return {"group": group, "queue": queue, "task": task}, app.dead.count(group, queue, task)
+    # Whoever is asked says yes to these: others may die before he does.
+    letters, finished_until = app.dead.meant(group, queue, task)
+    return {"group": group, "queue": queue, "task": task, "finished_until": finished_until}, letters
 
 
 def note_letters(app: App, verb: str, chosen: Chosen, count: int, reason: str | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 
 from mainspring.app import DEFAULT_URL, Mainspring
 from mainspring.cli.apps import App, app_at
+from mainspring.cli.confirm import confirmed
 from mainspring.cli.ids import Handle, find
 from mainspring.cli.jobs.match import OPTIONS, chosen_by, matching
 from mainspring.cli.jobs.told import told, told_of
@@ -284,7 +284,7 @@ def _act_on_many(app: App, call: _Call) -> None:
     if not ids:
         _report(call, 0, 0)
         return
-    if not call.yes and not _confirmed(call, len(ids)):
+    if not call.yes and not confirmed(f"{call.action.verb} {counted(len(ids), 'job')}", call.as_json):
         say("Nothing was changed.")
         return
     chosen = {name: str(value) for name, value in chosen_by(call.match).items()}
@@ -320,12 +320,6 @@ def _matching(app: App, call: _Call) -> Iterator[UUID]:
         while page := app.jobs(**match, before=before, limit=_BATCH):
             yield from (job.id for job in page)
             before = page[-1].id
-
-
-def _confirmed(call: _Call, count: int) -> bool:
-    if call.as_json or not sys.stdin.isatty():
-        raise InvalidValue(f"this would {call.action.verb} {counted(count, 'job')}; add --yes to do it")
-    return typer.confirm(f"{call.action.verb.capitalize()} {counted(count, 'job')}?", err=True)
 
 
 def _report(call: _Call, changed: int, found: int) -> None:

@@ -57,7 +57,7 @@ def logs(  # noqa: PLR0913 - one parameter for each option
                 aside(f"It is {state}: what it will say comes here, until it has ended or you press Ctrl-C.")
             for line in following(job, match, SystemClock().sleep):
                 say_json_line(line_document(line)) if as_json else _say(line)
-            aside(f"It has finished: {job.snapshot.state}.")
+            aside(_end_of(job))
             return
         lines = job.logs(contains=match.contains, level=match.level)
     if as_json:
@@ -83,6 +83,13 @@ def following(job: Handle, match: LogFilter, sleep: Callable[[float], None]) -> 
             return
         pause = _FIRST_PAUSE if said else min(_LONGEST_PAUSE, pause * 1.5)
         sleep(pause)
+
+
+def _end_of(job: Handle) -> str:
+    try:
+        return f"It has finished: {job.state}."
+    except JobNotFound:
+        return "It is not there any more: finished jobs are pruned after a while."
 
 
 def _has_ended(job: Handle) -> bool:

@@ -13,6 +13,7 @@ from mainspring.cli.notifications.look import place, told_rule
 from mainspring.cli.notifications.options import Hook, On, RuleId, Secrets, Team, To
 from mainspring.cli.options import AsJson, Url
 from mainspring.cli.output import complain, say, say_json
+from mainspring.cli.values import veiled
 from mainspring.documents.told import as_document
 from mainspring.errors import InvalidValue, Undelivered
 from mainspring.model.channel import DEFAULT_EVENTS, Channel, Email, Webhook
@@ -79,4 +80,4 @@ def _channel(
     if email:
         return Email(email, on=on)
     assert webhook is not None
-    return Webhook(webhook, on=on, secret=secret)
+    return Webhook(veiled(webhook, "--webhook"), on=on, secret=secret)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mainspring.cli.values import VEILED
 from mainspring.model.channel import Event
 
 RuleId = Annotated[str, typer.Argument(metavar="ID", help="The id of the notification.")]
@@ -19,7 +20,7 @@ Team = Annotated[
     ),
 ]
 To = Annotated[list[str] | None, typer.Option("--email", metavar="ADDRESS", help="Whom to mail. May be said again.")]
-Hook = Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Where to post.")]
+Hook = Annotated[str | None, typer.Option("--webhook", metavar="URL", help=f"Where to post. {VEILED}")]
 On = Annotated[
     list[str] | None,
     typer.Option(

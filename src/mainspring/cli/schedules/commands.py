@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from mainspring.cli.group import MISTAKE, Group
-from mainspring.cli.output import say
+from mainspring.app import DEFAULT_URL
+from mainspring.cli.group import Group
+from mainspring.cli.options import AsJson, Team, Url
+from mainspring.cli.pauses import check_options_follow
 from mainspring.cli.schedules.add import add
 from mainspring.cli.schedules.backfill import backfill
 from mainspring.cli.schedules.control import pause, remove, resume, trigger
@@ -30,8 +32,9 @@ schedules.command("lint")(lint_schedules)
 
 
 @schedules.callback(invoke_without_command=True)
-def _schedules(context: typer.Context) -> None:
-    """Make schedules, see what they did and will do, and pause, trigger or remove them."""
+def _schedules(context: typer.Context, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List the schedules. Or make some, see what they did and will do, and pause, trigger or remove them."""
     if context.invoked_subcommand is None:
-        say(context.get_help())
-        raise typer.Exit(MISTAKE)
+        list_schedules(team=team, url=url, as_json=as_json)
+    else:
+        check_options_follow(context)

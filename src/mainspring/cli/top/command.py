@@ -22,7 +22,6 @@ from mainspring.documents.told import ToldJob
 from mainspring.documents.values import instant
 from mainspring.documents.workers import worker_document
 from mainspring.errors import InvalidValue
-from mainspring.model.team import DEFAULT_TEAM
 from mainspring.model.text import shortened
 
 _SHORTEST = 0.1
@@ -42,7 +41,7 @@ def top(
     if seconds < _SHORTEST:
         raise InvalidValue(f"expected --every to be 0.1s or longer, got: {shortened(every)}")
     with app_at(url, team=team) as app:
-        watch = Watch(app, clock, of_fleet=team in (None, DEFAULT_TEAM))
+        watch = Watch(app, clock, of_fleet=app.of_fleet())
         if once or as_json or not _is_screen(console):
             _tell(watch.look(), as_json)
         else:

@@ -8,7 +8,7 @@ import select
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _NAMES = {
     b"\x1b[A": "up",
@@ -71,14 +71,16 @@ def keyboard(file: int) -> Iterator[Keyboard]:
     before = termios.tcgetattr(file)
     try:
         tty.setcbreak(file)
-        _without_suspending(file)
+        _without_signals(file)
         yield Keyboard(file)
     finally:
-        termios.tcsetattr(file, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # a terminal that was closed has no settings any more
+            termios.tcsetattr(file, termios.TCSADRAIN, before)
 
 
-def _without_suspending(file: int) -> None:
-    """Let Ctrl-Z do nothing: the shell would be left with a screen that is not its own."""
+def _without_signals(file: int) -> None:
+    """Let Ctrl-Z and Ctrl-\\ do nothing: the shell would be left with a screen that is not its own."""
     settings = termios.tcgetattr(file)
-    settings[6][termios.VSUSP] = os.fpathconf(file, "PC_VDISABLE").to_bytes(1, "big")
+    for key in (termios.VSUSP, termios.VQUIT):
+        settings[6][key] = os.fpathconf(file, "PC_VDISABLE").to_bytes(1, "big")
     termios.tcsetattr(file, termios.TCSANOW, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -40,11 +41,18 @@ class Top:
 
     def run(self, console: Console, file: int) -> None:
         """Draw on *console*, and listen to the keys of the terminal behind *file*, until the user has seen enough."""
+        try:
+            self._run(console, file)
+        except OSError:
+            if os.isatty(file):
+                raise  # else the terminal was closed, and nobody is there to be told
+
+    def _run(self, console: Console, file: int) -> None:
         stopped = threading.Event()
         # Looks end before the database is closed; the screen goes first, so that nobody waits for them in front of it.
         with (
             ThreadPoolExecutor(1, "mainspring-top") as eyes,
-            on_stop_signal(stopped.set),
+            on_stop_signal(stopped.set, of_terminal=True),
             keyboard(file) as keys,
             Live(console=console, screen=True, auto_refresh=False) as live,
         ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -10,12 +11,12 @@ from starlette.responses import Response
 
 from mainspring.api.policy import needs
 from mainspring.errors import DeadGroupNotFound, InvalidValue
-from mainspring.model.dead import Group
+from mainspring.model.dead import Group, Meant
 from mainspring.model.rate import rate as read_rate
 from mainspring.model.text import counted, shortened
 from mainspring.model.token import Role
 from mainspring.web.pages import Pages, Visit
-from mainspring.web.replays import Replays, UnderWay
+from mainspring.web.replays import Replays
 
 pages = Pages()
 
@@ -40,22 +41,22 @@ def list_groups(visit: Visit) -> Response:
 @pages.get("/dead/{group}", _LOOK)
 def show_group(visit: Visit) -> Response:
     """Show a cause, and the jobs that died of it."""
-    name, before = visit.path["group"], visit.asked("before")
-    replay = _replay_of(visit)
+    name, before = _whole(visit), visit.asked("before")
+    replay = _replays(visit).get(visit.caller.team, name)
     try:
-        count = visit.app.dead.count(name)
+        meant = visit.app.dead.meant(name)
         found = [one.snapshot for one in visit.app.dead.list(name, before=before or None, limit=_PAGE + 1)]
     except DeadGroupNotFound:
         if replay is None:
             raise
-        count, found = 0, []
+        meant, found = Meant(0, None), []
     shown = found[:_PAGE]
     return visit.show(
         "dead_group.html",
         name=name,
         group=_summary(visit, name, shown[0].task) if shown else None,
         failure=shown[0].failure if shown else None,
-        count=count,
+        meant=meant,
         letters=shown,
         older=f"/dead/{name}?before={shown[-1].id}" if len(found) > _PAGE else None,
         newest=not before,
@@ -69,22 +70,24 @@ def show_group(visit: Visit) -> Response:
 def _summary(visit: Visit, name: str, task: str) -> Group | None:
     """Return since when, and until when, its letters died; unless there are too many causes to find it among."""
     groups = visit.app.dead.groups(task=task, limit=_GROUPS)
-    return next((group for group in groups if group.fingerprint.startswith(name.lower())), None)
+    return next((group for group in groups if group.fingerprint == name), None)
 
 
 @pages.post("/dead/{group}/replay", needs(Role.OPERATOR, records="dead.replay"))
 def replay_group(visit: Visit) -> Response:
     """Run the letters again: a few first, and then the rest. The answer does not wait for the end of it."""
-    form, name, dead = visit.form, visit.path["group"], visit.app.dead
-    canary, rate, stop_at = _whole(form["canary"]), read_rate(form["rate"]), _share(form["stop_at"])
+    form, dead = visit.form, visit.app.dead
+    name = dead.fingerprint(visit.path["group"])
+    canary, rate, stop_at = _number(form["canary"]), read_rate(form["rate"]), _share(form["stop_at"])
     patch, reason, actor = _patch(form["patch"]), form.words("reason"), visit.caller.actor
-    found = dead.count(name)
+    until, found = _meant(visit, name)
     visit.caller.record(name, found=found, canary=canary, rate=form["rate"], stop_at=stop_at, reason=reason)
     replay = _replays(visit).start(
         visit.caller.team,
         name,
         lambda progress, halt: dead.replay(
             group=name,
+            finished_until=until,
             canary=canary,
             rate=rate,
             stop_at=stop_at,
@@ -104,9 +107,9 @@ def replay_group(visit: Visit) -> Response:
 @pages.post("/dead/{group}/stop", needs(Role.OPERATOR, records="dead.stop"))
 def stop_replay(visit: Visit) -> Response:
     """Replay no more of a group."""
-    name = visit.path["group"]
+    name = _whole(visit)
     visit.caller.record(name)
-    replay = _replay_of(visit)
+    replay = _replays(visit).get(visit.caller.team, name)
     if replay is None or replay.over:
         return visit.go(f"/dead/{name}" if replay else "/dead", "No replay of it is under way on this server.")
     replay.stop(f"{visit.caller.actor} has stopped it")
@@ -117,10 +120,12 @@ def stop_replay(visit: Visit) -> Response:
 @pages.get("/dead/{group}/discard", needs(Role.OPERATOR))
 def ask_discard(visit: Visit) -> Response:
     """Ask whether it is meant, saying of how many."""
-    name = visit.path["group"]
-    letters = counted(visit.app.dead.count(name), "dead letter")
+    name = visit.app.dead.fingerprint(visit.path["group"])
+    meant = visit.app.dead.meant(name)
+    letters = counted(meant.letters, "dead letter")
     return visit.show(
-        "ask_why.html",
+        "dead_discard.html",
+        meant=meant,
         question=f"Discard {letters}?",
         sentence="They count as cancelled, and stay in history until they are pruned.",
         address=f"/dead/{name}/discard",
@@ -132,10 +137,10 @@ def ask_discard(visit: Visit) -> Response:
 @pages.post("/dead/{group}/discard", needs(Role.OPERATOR, records="dead.discard"))
 def discard_group(visit: Visit) -> Response:
     """Give the letters of a group up."""
-    name, reason = visit.path["group"], visit.form.words("reason")
-    found = visit.app.dead.count(name)
+    name, reason = visit.app.dead.fingerprint(visit.path["group"]), visit.form.words("reason")
+    until, found = _meant(visit, name)
     visit.caller.record(name, found=found, reason=reason)
-    done = visit.app.dead.discard(group=name, reason=reason, by=visit.caller.actor)
+    done = visit.app.dead.discard(group=name, finished_until=until, reason=reason, by=visit.caller.actor)
     return visit.go("/dead", f"{counted(done, 'dead letter')} discarded.")
 
 
@@ -144,11 +149,26 @@ def _replays(visit: Visit) -> Replays:
     return replays
 
 
-def _replay_of(visit: Visit) -> UnderWay | None:
-    return _replays(visit).get(visit.caller.team, visit.path["group"])
+def _whole(visit: Visit) -> str:
+    """Return the fingerprint of the group by which it is known; as it was named if it has no letters any more."""
+    name: str = visit.path["group"]
+    try:
+        return visit.app.dead.fingerprint(name)
+    except DeadGroupNotFound:
+        return name
 
 
-def _whole(text: str) -> int:
+def _meant(visit: Visit, group: str) -> tuple[datetime, int]:
+    """Return before when those letters died that the visitor was shown, and how many of them are left."""
+    text = visit.form["finished_until"]
+    try:
+        until = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidValue(f"expected finished_until to be an instant, got: {shortened(text)}") from None
+    return until, visit.app.dead.count(group, finished_until=until)
+
+
+def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 9):
         raise InvalidValue(f"expected the number to try first to be a whole number, got: {shortened(text)}")
     return int(text)

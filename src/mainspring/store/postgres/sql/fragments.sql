@@ -54,6 +54,7 @@ mainspring.jobs_done
 WHERE state = 'failed' AND (CAST(:queue AS text) IS NULL OR queue = :queue)
   AND (CAST(:task AS text) IS NULL OR task = :task)
   AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
+  AND (CAST(:finished_until AS timestamptz) IS NULL OR finished_at < :finished_until)
 
 -- What claim can't know beforehand, its place first. It started now as far as whoever claims it is concerned: he waits
 -- for the rest of the time if it was promoted ahead.

@@ -22,7 +22,7 @@ ORDER BY fingerprint
 LIMIT :limit;
 
 -- name: dead_count
-SELECT count(*) AS letters
+SELECT count(*) AS letters, max(finished_at) AS last_at
 FROM {dead} AND (:group IS NULL OR fingerprint = :group);
 
 -- Of those that are looked at, which are anybody's: who looked on for more of a team might not come to an end.

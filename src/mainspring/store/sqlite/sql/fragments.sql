@@ -53,6 +53,7 @@ WHERE {is_aside} AND state = :state
 mainspring_jobs_done INDEXED BY mainspring_jobs_done_dead
 WHERE state = 'failed' AND (:queue IS NULL OR queue = :queue) AND (:task IS NULL OR task = :task)
   AND (:team IS NULL OR coalesce(team, 'default') = :team)
+  AND (:finished_until IS NULL OR finished_at < :finished_until)
 
 -- name: next_ready
 WHERE state = 'ready' AND queue = :queue AND (run_at <= :now + :ahead OR run_at > :now + :beyond)
