@@ -4916,9 +4916,27 @@ MUTANTS = [
     Mutant(
         "what is done about all that fit is done about what nobody has counted",
         "web/views/bulk.py",
-        "before = UUID(int=id_of(newest).int + 1) if newest else None",
-        "before = None",
-        f"{WEB_JOBS}::test_all_that_fit_are_counted_and_then_done",
+        'ids, reason = _asked_for(visit), _unpacked(visit.form["jobs"]), visit.form.words("reason")\n',
+        """ids, reason = _asked_for(visit), _unpacked(visit.form["jobs"]), visit.form.words("reason")
+    if visit.form["all"]:
+        _find(visit, many := Many(deed, back, True, []))
+        ids = [job.id for job in many.jobs]
+""",
+        f"{WEB_JOBS}::test_nothing_is_done_about_what_was_not_counted",
+    ),
+    Mutant(
+        "what is done about all that fit is done about what has ceased to fit",
+        "web/views/bulk.py",
+        "_states(deed, _match(visit, back)) if by_match else ALLOWED[deed]",
+        "ALLOWED[deed]",
+        f"{WEB_JOBS}::test_what_was_counted_and_fits_no_more_is_left",
+    ),
+    Mutant(
+        "the audit log does not say which of the chosen jobs were acted on",
+        "web/views/bulk.py",
+        "        jobs=None if by_match else [str(job_id) for job_id in ids],\n",
+        "",
+        f"{WEB_JOBS}::test_many_are_chosen_counted_and_then_done",
     ),
     Mutant(
         "a look that has not seen all says that it has",
