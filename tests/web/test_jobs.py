@@ -287,6 +287,20 @@ def test_who_may_see_what_is_anybodys_looks_at_all_teams(visitor: Visitor, app: 
     assert (refused.status_code, str(theirs.id) in refused.text) == (403, False)
 
 
+def test_who_finds_jobs_has_chosen_no_team_by_that(visitor: Visitor, app: Mainspring) -> None:
+    app.enqueue("greet", ["Ada"])
+    admin, led = visitor("admin"), {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document"}
+
+    for chosen, field in ((None, ""), ("acme", "acme")):
+        if chosen:
+            admin.cookies.set(TEAM, chosen, domain="127.0.0.1", path="/")
+        form = admin.get("/jobs", headers=led).text.split('role="search"')[1].split("</form>")[0]
+        asked = dict(re.findall(r'name="(\w+)" value="(.*?)"', form))
+        found = admin.get("/jobs", params=asked, headers=led)
+        assert (asked["team"], admin.cookies.get(TEAM)) == (field, chosen)
+        assert ("greet" in found.text) == (chosen is None)
+
+
 def test_who_is_led_to_a_job_of_another_team_stays_there(visitor: Visitor, app: Mainspring) -> None:
     theirs = app.within("acme").enqueue("greet", ["Bob"], run_after="1h")
     admin = visitor("submitter")
