@@ -4907,6 +4907,27 @@ MUTANTS = [
         f"{WEB_ACCESS}::test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since",
     ),
     Mutant(
+        "an address is asked of the database that no database takes",
+        "web/pages.py",
+        'check_plain([request.scope["path"], *request.query_params.values()])',
+        "pass",
+        f"{WEB_ACCESS}::test_an_address_with_what_no_database_takes_is_refused",
+    ),
+    Mutant(
+        "who looks for jobs is in a team from then on, though he has chosen none",
+        "web/templates/jobs.html",
+        "visit.chosen or",
+        "team or",
+        f"{WEB_JOBS}::test_who_finds_jobs_has_chosen_no_team_by_that",
+    ),
+    Mutant(
+        "cookies are sent without TLS though the proxy speaks it",
+        "web/session.py",
+        ' or request.headers.get("x-forwarded-proto") == "https"',
+        "",
+        f"{WEB_ACCESS}::test_behind_tls_cookies_are_sent_over_tls_only",
+    ),
+    Mutant(
         "forms of strangers are read",
         "web/pages.py",
         "    await gate.check_shown(token)",

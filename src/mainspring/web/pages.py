@@ -23,7 +23,7 @@ from mainspring.app import Mainspring
 from mainspring.errors import MainspringError
 from mainspring.model.token import Role
 from mainspring.web import session
-from mainspring.web.forms import Form, read_form
+from mainspring.web.forms import Form, check_plain, read_form
 from mainspring.web.look import render
 
 View = Callable[["Visit"], Response | Awaitable[Response]]
@@ -159,6 +159,7 @@ async def _visit(request: Request, policy: Policy) -> Visit:
         form = await read_form(request)
         teams = session.proven_teams(form[session.PROOF], token)
     caller = await gate.admit_shown(token, policy, teams)
+    check_plain([request.scope["path"], *request.query_params.values()])
     return Visit(request, caller, form, request.path_params)
 
 

@@ -20,6 +20,7 @@ from mainspring.model.text import counted, shortened
 from mainspring.model.token import Role
 from mainspring.service import said_by
 from mainspring.store.protocol import JobFilter
+from mainspring.web.forms import check_plain
 from mainspring.web.pages import Pages, Visit
 from mainspring.web.views.jobs import ALLOWED, DEEDS, DONE, wanted_of
 
@@ -110,7 +111,9 @@ def _find(visit: Visit, many: Many) -> None:
 
 
 def _match(visit: Visit, back: str) -> JobFilter:
-    return visit.app.client.match(wanted_of(dict(parse_qsl(urlsplit(back).query))))
+    asked = dict(parse_qsl(urlsplit(back).query))
+    check_plain(asked.values())
+    return visit.app.client.match(wanted_of(asked))
 
 
 def _states(deed: str, match: JobFilter) -> set[JobState]:
