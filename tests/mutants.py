@@ -4907,6 +4907,13 @@ MUTANTS = [
         f"{WEB_ACCESS}::test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since",
     ),
     Mutant(
+        "a schedule of some name is hidden behind another page",
+        "web/views/schedules.py",
+        '"/schedules/-/heat"',
+        '"/schedules/heat"',
+        "tests/web/test_schedules.py::test_a_schedule_has_a_page_whatever_its_id[heat]",
+    ),
+    Mutant(
         "an address is asked of the database that no database takes",
         "web/pages.py",
         'check_plain([request.scope["path"], *request.query_params.values()])',

@@ -33,7 +33,7 @@ def test_the_state_of_jobs_is_seen_beside_their_task(phone: Page, app: Mainsprin
 
 
 def test_a_schedule_is_saved_below_all_that_is_asked_of_it(phone: Page) -> None:
-    phone.goto("/schedules/new")
+    phone.goto("/schedules/-/new")
 
     last = edges(phone.get_by_label("Notes"))["bottom"]
     for name in ("Save", "Preview"):

@@ -29,7 +29,7 @@ def filled(path: str) -> str:
 
 
 def test_every_page_says_who_may_see_it_and_every_form_what_the_audit_log_calls_it() -> None:
-    only_ask = {"/logout", "/team", "/jobs/choose", "/schedules/preview"}
+    only_ask = {"/logout", "/team", "/jobs/choose", "/schedules/-/preview"}
 
     assert all(policy is not PUBLIC for _, _, policy in WALK)
     for path, policy in FORMS:
@@ -228,7 +228,7 @@ def test_a_form_with_what_no_database_takes_is_refused(visitor: Visitor, fields:
     assert (answer.status_code, "without NUL" in answer.text) == (422, True)
 
 
-PAGES_WITH_FORMS = ("/", "/jobs", "/queues", "/queues/default", "/schedules/new", "/tokens", "/limits")
+PAGES_WITH_FORMS = ("/", "/jobs", "/queues", "/queues/default", "/schedules/-/new", "/tokens", "/limits")
 
 
 @pytest.mark.parametrize("path", PAGES_WITH_FORMS)
@@ -251,7 +251,7 @@ def test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since(visitor: V
     page = browser.get("/schedules/s?team=beta")
     browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")
 
-    done = browser.press(page, "/schedules/s/pause", reason="enough")
+    done = browser.press(page, "/schedules/-/pause", schedule="s", reason="enough")
 
     assert [app.within(team).schedules.get("s").paused for team in ("acme", "beta")] == [False, True]
     assert [(entry.action, entry.team) for entry in app.audit.list()] == [("schedule.pause", "beta")]
@@ -262,7 +262,7 @@ def test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since(visitor: V
         (proof_of(browser.token, "gamma"), 403, "expected the role operator"),
         (proof_of(browser.token, "delta"), 404, "nothing is known of a team named"),
     ):
-        refused = browser.send_form("/schedules/s/pause", proof=proof)
+        refused = browser.send_form("/schedules/-/pause", schedule="s", proof=proof)
         assert (refused.status_code, words in refused.text) == (status, True)
 
 
