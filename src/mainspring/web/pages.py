@@ -20,7 +20,7 @@ from mainspring.api.callers import Caller
 from mainspring.api.policy import PUBLIC, Policy, Where
 from mainspring.api.problems import Problem, told
 from mainspring.app import Mainspring
-from mainspring.errors import MainspringError
+from mainspring.errors import MainspringError, NotFound
 from mainspring.model.token import Role
 from mainspring.web import session
 from mainspring.web.forms import Form, check_plain, read_form
@@ -163,6 +163,15 @@ async def _visit(request: Request, policy: Policy) -> Visit:
     return Visit(request, caller, form, request.path_params)
 
 
+def is_there(get: Callable[[str], object], name: str) -> bool:
+    """Return whether *get* finds something of that name."""
+    try:
+        get(name)
+    except NotFound:
+        return False
+    return True
+
+
 def address_of(url: URL) -> str:
     """Return what leads to *url* on this site."""
     return f"{url.path}?{url.query}" if url.query else url.path
@@ -179,4 +188,4 @@ def _refused(request: Request, status: int, sentence: str) -> Response:
     return Response(page, status, HEADERS, "text/html")
 
 
-__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit", "address_of"]
+__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit", "address_of", "is_there"]

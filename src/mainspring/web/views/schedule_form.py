@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from mainspring.api.policy import needs
-from mainspring.errors import InvalidValue, MainspringError, NotFound, QuotaExceeded, ScheduleNotFound
+from mainspring.errors import InvalidValue, MainspringError, NotFound, QuotaExceeded
 from mainspring.model.channel import decode_channels
 from mainspring.model.cron import zone, zones
 from mainspring.model.duration import duration, spelled
@@ -25,7 +25,7 @@ from mainspring.model.trigger import After, At, Cron, Every, Trigger, after, at,
 from mainspring.model.wording import instant
 from mainspring.schedules import ScheduleOptions
 from mainspring.web.forms import Form
-from mainspring.web.pages import Pages, Visit
+from mainspring.web.pages import Pages, Visit, is_there
 from mainspring.web.views.schedules import address, clocks_of, known, moment, words_of
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ class _Reading:
 def _save(visit: Visit, before: Schedule | None) -> Response:
     reading = _Reading(visit.form, before)
     new = _made(visit, reading)
-    if before is None and new is not None and _is_known(visit, visit.form["id"]):
+    if before is None and new is not None and is_there(visit.app.schedules.get, visit.form["id"]):
         reading.mistakes["id"] = "expected an id that is not taken; this schedule is there, and can be edited"
     if new is None or reading.mistakes:
         return _form(visit, before, _put_in(visit.form), reading.mistakes)
@@ -270,14 +270,6 @@ def _ahead(visit: Visit, reading: _Reading, trigger: Trigger) -> dict[str, Any]:
         "ticks": [(instant(tick.at, where), tick) for tick in found if end is None or tick.at <= end],
         "follows": isinstance(trigger, After),
     }
-
-
-def _is_known(visit: Visit, schedule_id: str) -> bool:
-    try:
-        visit.app.schedules.get(schedule_id)
-    except ScheduleNotFound:
-        return False
-    return True
 
 
 def _json(text: str, kind: type[T], what: str) -> T:
