@@ -6,6 +6,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from mainspring import Mainspring
+from mainspring.model.alert import dead
+from mainspring.node import Node
 from tests.browser.conftest import Opener
 
 pytestmark = pytest.mark.slow
@@ -32,8 +34,21 @@ def test_the_state_of_jobs_is_seen_beside_their_task(phone: Page, app: Mainsprin
     assert edges(table.get_by_text("scheduled", exact=True))["right"] <= edges(table)["right"]
 
 
+@pytest.mark.parametrize(("where", "columns"), [("/alerts", [2, 3]), ("/workers", [2, 3, 6])])
+def test_words_in_a_table_are_not_one_to_a_line(
+    phone: Page, app: Mainspring, worker: Node, where: str, columns: list[int]
+) -> None:
+    app.alerts.add("letters", dead(1))
+    phone.goto(where)
+
+    cells = phone.get_by_role("row").nth(1).get_by_role("cell")
+    expect(cells.first).to_be_visible()
+    for column in columns:
+        assert edges(cells.nth(column))["width"] >= 200
+
+
 def test_a_schedule_is_saved_below_all_that_is_asked_of_it(phone: Page) -> None:
-    phone.goto("/schedules/new")
+    phone.goto("/schedules/-/new")
 
     last = edges(phone.get_by_label("Notes"))["bottom"]
     for name in ("Save", "Preview"):

@@ -58,7 +58,7 @@ def test_pages_that_answer_a_form_keep_to_them(browser: Browser, shop: Shop, sho
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("link", name="Overview")).to_be_visible()
 
-    page.goto("/schedules/new")
+    page.goto("/schedules/-/new")
     page.get_by_label("Cron expression").fill("0 9 * * mon-fri")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()

@@ -47,7 +47,7 @@ def test_a_schedule_is_made_by_the_form_and_fires(
 
 def test_mistakes_are_marked_where_they_are(open_page: Opener) -> None:
     page = open_page(forgiven={422})
-    page.goto("/schedules/new")
+    page.goto("/schedules/-/new")
     page.get_by_label("Task").fill("import_prices")
     page.get_by_label("Cron expression").fill("61 * * * *")
     page.get_by_role("button", name="Preview").click()

@@ -22,13 +22,14 @@ def tour(shop: Shop) -> Tour:
             "job-durable": f"/jobs/{shop.durable}",
         },
         "/schedules": {"schedules": "/schedules"},
-        "/schedules/new": {"schedule-new": "/schedules/new"},
-        "/schedules/heat": {"schedules-heat": "/schedules/heat"},
+        "/schedules/-/new": {"schedule-new": "/schedules/-/new"},
+        "/schedules/-/heat": {"schedules-heat": "/schedules/-/heat"},
         "/schedules/{schedule_id:path}": {"schedule": schedule},
-        "/schedules/{schedule_id:path}/edit": {"schedule-edit": f"{schedule}/edit"},
-        "/schedules/{schedule_id:path}/remove": {"schedule-remove": f"{schedule}/remove"},
-        "/schedules/{schedule_id:path}/backfill": {
-            "schedule-backfill": f"{schedule}/backfill?from=2026-01-01T00:00&to=2026-01-02T00:00"
+        "/schedules/-/edit": {"schedule-edit": f"/schedules/-/edit?schedule={shop.schedule}"},
+        "/schedules/-/remove": {"schedule-remove": f"/schedules/-/remove?schedule={shop.schedule}"},
+        "/schedules/-/backfill": {
+            "schedule-backfill": f"/schedules/-/backfill?schedule={shop.schedule}"
+            "&from=2026-01-01T00:00&to=2026-01-02T00:00"
         },
         "/workflows": {"workflows": "/workflows"},
         "/workflows/{job_id:uuid}": {

@@ -10,6 +10,7 @@ import pytest
 
 from mainspring import JobState, Mainspring, every
 from mainspring.api.policy import PUBLIC, Policy, Where
+from mainspring.model.alert import dead
 from mainspring.model.token import Role
 from mainspring.server import Server
 from mainspring.web.session import TEAM, TOKEN, proof_of
@@ -28,7 +29,7 @@ def filled(path: str) -> str:
 
 
 def test_every_page_says_who_may_see_it_and_every_form_what_the_audit_log_calls_it() -> None:
-    only_ask = {"/logout", "/team", "/jobs/choose", "/schedules/preview"}
+    only_ask = {"/logout", "/team", "/jobs/choose", "/schedules/-/preview"}
 
     assert all(policy is not PUBLIC for _, _, policy in WALK)
     for path, policy in FORMS:
@@ -159,18 +160,75 @@ def test_who_is_logged_in_is_let_go_when_the_token_is_revoked(visitor: Visitor, 
     until(lambda: browser.get("/jobs").status_code == 303)
 
 
-def test_a_team_is_chosen_and_must_be_ones_own(visitor: Visitor, app: Mainspring) -> None:
+def test_who_has_a_token_for_several_teams_begins_with_one_and_chooses_another(
+    visitor: Visitor, app: Mainspring
+) -> None:
     app.within("beta").enqueue("greet", ["Ada"])
-    browser = visitor(acme="viewer", beta="viewer")
+    browser = visitor(gamma="viewer", beta="viewer", acme="viewer")
+    browser.post("/login", data={"token": str(browser.token)})
 
-    assert browser.send_form("/team", team="beta").status_code in (303, 422)
-    browser.cookies.set("mainspring_team", "beta")
+    assert browser.cookies[TEAM] == "acme"
+    assert "greet" not in browser.get("/jobs").text
+    assert browser.send_form("/team", team="beta").status_code == 303
     assert "greet" in browser.get("/jobs").text
-    browser.cookies.set("mainspring_team", "other")
+    for name, status in (("other", 303), ("*", 422), ("", 422)):
+        assert browser.send_form("/team", team=name).status_code == status
+        assert browser.cookies[TEAM] == "beta"
+    browser.cookies.set(TEAM, "other", domain="127.0.0.1", path="/")
     assert browser.get("/jobs").status_code == 404
 
 
-PAGES_WITH_FORMS = ("/", "/jobs", "/queues", "/queues/default", "/schedules/new", "/tokens", "/limits")
+@pytest.mark.parametrize("grants", [{"acme": "viewer"}, {"*": "viewer", "acme": "admin"}, {"default": "viewer"}])
+def test_who_need_not_choose_a_team_begins_without(visitor: Visitor, app: Mainspring, grants: dict[str, str]) -> None:
+    browser = visitor(**{"everywhere" if team == "*" else team: role for team, role in grants.items()})
+    browser.cookies.set(TEAM, "other", domain="127.0.0.1", path="/")  # of who was logged in before
+
+    browser.post("/login", data={"token": str(browser.token)})
+
+    assert TEAM not in browser.cookies
+    assert browser.get("/jobs").status_code == 200
+
+
+@pytest.mark.parametrize("none", ["*", ""])
+def test_who_sees_all_teams_may_choose_none_again(visitor: Visitor, app: Mainspring, none: str) -> None:
+    app.alerts.add("ours", dead(1))
+    admin = visitor("admin")
+
+    admin.send_form("/team", team="acme")
+    assert (admin.cookies[TEAM], "ours" in admin.get("/alerts").text) == ("acme", False)
+    admin.send_form("/team", team=none)
+
+    assert (TEAM in admin.cookies, "ours" in admin.get("/alerts").text) == (False, True)
+
+
+@pytest.mark.parametrize("proto", [None, "http", "https"])
+def test_behind_tls_cookies_are_sent_over_tls_only(visitor: Visitor, app: Mainspring, proto: str | None) -> None:
+    text, _ = app.tokens.create("me", {"acme": "viewer"})
+
+    answer = visitor().post(
+        "/login", data={"token": text}, headers={} if proto is None else {"X-Forwarded-Proto": proto}
+    )
+
+    assert ("Secure" in answer.headers["set-cookie"]) == (proto == "https")
+
+
+@pytest.mark.parametrize(
+    "path", ["/jobs?key=a%00b", "/dead?task=a%00", "/schedules?after=a%00b", "/queues/a%00b", "/schedules/%00"]
+)
+def test_an_address_with_what_no_database_takes_is_refused(visitor: Visitor, path: str) -> None:
+    answer = visitor().get(path)
+
+    assert (answer.status_code, "without NUL" in answer.text) == (422, True)
+
+
+@pytest.mark.parametrize("fields", [{"back": "/jobs?key=a%00b"}, {"back": "/jobs", "reason": "a\0b"}])
+def test_a_form_with_what_no_database_takes_is_refused(visitor: Visitor, fields: dict[str, str]) -> None:
+    answer = visitor().send_form("/jobs/choose", deed="cancel", all="yes", **fields)
+
+    assert (answer.status_code, "without NUL" in answer.text) == (422, True)
+
+
+PAGES_WITH_FORMS = ("/", "/jobs", "/queues", "/queues/default", "/schedules/-/new", "/tokens", "/limits")
 
 
 @pytest.mark.parametrize("path", PAGES_WITH_FORMS)
@@ -193,7 +251,7 @@ def test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since(visitor: V
     page = browser.get("/schedules/s?team=beta")
     browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")
 
-    done = browser.press(page, "/schedules/s/pause", reason="enough")
+    done = browser.press(page, "/schedules/-/pause", schedule="s", reason="enough")
 
     assert [app.within(team).schedules.get("s").paused for team in ("acme", "beta")] == [False, True]
     assert [(entry.action, entry.team) for entry in app.audit.list()] == [("schedule.pause", "beta")]
@@ -204,7 +262,7 @@ def test_a_form_is_for_the_team_of_its_page_whatever_was_chosen_since(visitor: V
         (proof_of(browser.token, "gamma"), 403, "expected the role operator"),
         (proof_of(browser.token, "delta"), 404, "nothing is known of a team named"),
     ):
-        refused = browser.send_form("/schedules/s/pause", proof=proof)
+        refused = browser.send_form("/schedules/-/pause", schedule="s", proof=proof)
         assert (refused.status_code, words in refused.text) == (status, True)
 
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
-from html import escape
+from html import escape, unescape
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from mainspring import Context, JobState, Mainspring
 from mainspring.model.ids import made_at
-from mainspring.store import inspect
+from mainspring.store import control, inspect
 from mainspring.testing import drain
+from mainspring.web import forms
 from mainspring.web.look import exact
 from mainspring.web.session import TEAM
 from mainspring.web.views import bulk
+from mainspring.web.views import jobs as jobs_views
 from tests.web.conftest import Visitor
 
 PAYLOAD = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'{{7*7}}"
+
+
+def confirmed(asked: httpx.Response) -> dict[str, str]:
+    """Return what the form of a page that asks whether it is meant sends along."""
+    form = asked.text.split('action="/jobs/bulk"')[1].split("</form>")[0]
+    found = re.findall(r'type="hidden" name="(\w+)" value="(.*?)"', form)
+    return {name: unescape(value) for name, value in found if name != "proof"}
 
 
 def test_an_empty_place_says_what_to_do_next(visitor: Visitor) -> None:
@@ -76,6 +88,21 @@ def test_a_job_shows_its_log_steps_progress_and_result(visitor: Visitor, app: Ma
         assert words in page
 
 
+def test_of_a_long_log_the_last_lines_are_shown(
+    visitor: Visitor, app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.task
+    def talk(ctx: Context) -> None:
+        for number in range(7):
+            ctx.log.info("board %d", number)
+
+    job = talk.enqueue()
+    drain(app)
+    monkeypatch.setattr(jobs_views, "_LAST_LINES", 3)
+
+    assert re.findall(r"board \d", visitor().get(f"/jobs/{job.id}").text) == ["board 4", "board 5", "board 6"]
+
+
 def test_many_are_chosen_counted_and_then_done(visitor: Visitor, app: Mainspring) -> None:
     jobs = [app.enqueue("greet", [str(n)]) for n in range(3)]
     drain(app)
@@ -87,12 +114,15 @@ def test_many_are_chosen_counted_and_then_done(visitor: Visitor, app: Mainspring
     assert "Cancel 2 jobs?" in asked.text
     assert "3 of those chosen are in no state for that" in asked.text
     assert {job.state for job in waiting} == {JobState.SCHEDULED}
-    done = browser.send_form("/jobs/bulk", deed="cancel", job=chosen[3:], back="/jobs?task=greet")
+    done = browser.send_form("/jobs/bulk", **confirmed(asked))
 
     assert done.headers["location"] == "/jobs?task=greet"
     assert {job.state for job in waiting} == {JobState.CANCELLED}
     assert "2 jobs cancelled." in browser.get("/jobs").text
-    assert app.audit.list()[0].action == "job.bulk"
+    record = app.audit.list()[0]
+    details = json.loads(record.details)
+    assert (record.action, record.target, details["deed"]) == ("job.bulk", "2 jobs", "cancel")
+    assert sorted(details["jobs"]) == chosen[3:]
 
 
 def test_jobs_are_found_by_time_and_by_error(visitor: Visitor, app: Mainspring) -> None:
@@ -161,12 +191,10 @@ def test_all_that_fit_are_counted_and_then_done(visitor: Visitor, app: Mainsprin
     browser, back = visitor(), "/jobs?queue=mail&team=default"
 
     asked = browser.send_form("/jobs/choose", deed="cancel", all="yes", back=back)
-    newest = asked.text.split('name="newest" value="')[1].split('"')[0]
     late = app.enqueue("greet", ["late"], queue="mail", run_after="1h")
-    browser.send_form("/jobs/bulk", deed="cancel", all="yes", back=back, newest=newest, reason="enough")
+    browser.send_form("/jobs/bulk", **confirmed(asked), reason="enough")
 
     assert "Cancel 60 jobs?" in asked.text
-    assert newest == str(mail[-1].id)
     assert {job.state for job in mail} == {JobState.CANCELLED}
     assert (other.state, late.state, failed.state) == (JobState.SCHEDULED, JobState.SCHEDULED, JobState.FAILED)
     assert "60 jobs cancelled." in browser.get("/jobs").text
@@ -187,9 +215,74 @@ def test_all_that_fit_are_held_and_let_go(
         if was is JobState.PAUSED:
             job.pause()
 
-    visitor().send_form("/jobs/bulk", deed=deed, all="yes", back=f"/jobs?state={was}", newest=str(jobs[1].id))
+    browser = visitor()
 
-    assert [job.state for job in jobs] == [is_then, is_then, was]
+    asked = browser.send_form("/jobs/choose", deed=deed, all="yes", back=f"/jobs?state={was}")
+    browser.send_form("/jobs/bulk", **confirmed(asked))
+
+    assert [job.state for job in jobs] == [is_then] * 3
+    assert f"3 jobs {deed}d." in browser.get("/jobs").text
+
+
+def test_one_that_is_held_anew_meanwhile_is_not_told_as_resumed(
+    visitor: Visitor, app: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, resume = [app.enqueue("greet", [str(n)], run_after="1h") for n in range(3)], control.resume
+    for job in jobs:
+        job.pause()
+    monkeypatch.setattr(control, "resume", lambda db, ids: resume(db, ids) | {jobs[0].id: JobState.PAUSED})
+    browser = visitor()
+
+    asked = browser.send_form("/jobs/choose", deed="resume", all="yes", back="/jobs")
+    browser.send_form("/jobs/bulk", **confirmed(asked))
+
+    assert "2 jobs resumed. 1 could not be." in browser.get("/jobs").text
+
+
+@pytest.mark.parametrize("back", ["https://evil.example/jobs", "//evil.example/jobs", "/login"])
+def test_who_acts_on_many_goes_back_to_jobs(visitor: Visitor, back: str) -> None:
+    browser = visitor()
+
+    for path in ("/jobs/choose", "/jobs/bulk"):
+        answer = browser.send_form(path, deed="cancel", back=back)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/jobs")
+
+
+def test_nothing_is_done_about_what_was_not_counted(visitor: Visitor, app: Mainspring) -> None:
+    waiting, cancelled = [app.enqueue("greet", [str(n)], run_after="1h") for n in range(3)], app.enqueue("fail")
+    cancelled.cancel()
+    browser = visitor()
+
+    asked = browser.send_form("/jobs/choose", deed="replay", all="yes", back="/jobs?state=cancelled")
+    for job in waiting:
+        job.cancel()
+    browser.send_form("/jobs/bulk", **confirmed(asked))
+
+    assert "Replay 1 job?" in asked.text
+    assert "1 job replayed." in browser.get("/jobs").text
+    assert {job.state for job in waiting} == {JobState.CANCELLED}
+    assert cancelled.state is JobState.READY
+
+
+def test_what_was_counted_and_fits_no_more_is_left(visitor: Visitor, app: Mainspring) -> None:
+    jobs = [app.enqueue("greet", [str(n)], run_after="1h") for n in range(3)]
+    browser = visitor()
+
+    asked = browser.send_form("/jobs/choose", deed="cancel", all="yes", back="/jobs?state=scheduled")
+    jobs[0].pause()
+    browser.send_form("/jobs/bulk", **confirmed(asked))
+
+    assert [job.state for job in jobs] == [JobState.PAUSED, JobState.CANCELLED, JobState.CANCELLED]
+    assert "2 jobs cancelled. 1 could not be." in browser.get("/jobs").text
+
+
+def test_as_many_as_are_taken_at_once_fit_into_a_form() -> None:
+    ids = [uuid4() for _ in range(bulk.MOST)]
+
+    carried = bulk._packed(ids)
+
+    assert len(carried) < forms.LARGEST * 0.9  # and the address to go back to, and why
+    assert bulk._unpacked(carried) == ids
 
 
 def test_without_a_state_only_what_failed_is_replayed(visitor: Visitor, app: Mainspring) -> None:
@@ -198,9 +291,11 @@ def test_without_a_state_only_what_failed_is_replayed(visitor: Visitor, app: Mai
     cancelled.cancel()
     browser = visitor()
 
-    browser.send_form("/jobs/bulk", deed="replay", all="yes", back="/jobs?task=fail")
+    asked = browser.send_form("/jobs/choose", deed="replay", all="yes", back="/jobs?task=fail")
+    browser.send_form("/jobs/bulk", **confirmed(asked))
     assert (failed.state, cancelled.state) == (JobState.READY, JobState.CANCELLED)
-    browser.send_form("/jobs/bulk", deed="replay", all="yes", back="/jobs?task=fail&state=cancelled")
+    asked = browser.send_form("/jobs/choose", deed="replay", all="yes", back="/jobs?task=fail&state=cancelled")
+    browser.send_form("/jobs/bulk", **confirmed(asked))
     assert cancelled.state is not JobState.CANCELLED
 
 
@@ -212,7 +307,7 @@ def test_no_more_are_done_at_once_than_are_counted(
     browser = visitor()
 
     asked = browser.send_form("/jobs/choose", deed="cancel", all="yes", back="/jobs")
-    browser.send_form("/jobs/bulk", deed="cancel", all="yes", back="/jobs", newest=str(jobs[-1].id))
+    browser.send_form("/jobs/bulk", **confirmed(asked))
 
     assert "Cancel 4 jobs, of more that fit?" in asked.text
     assert [job.state for job in jobs] == [JobState.SCHEDULED] * 2 + [JobState.CANCELLED] * 4
@@ -221,15 +316,30 @@ def test_no_more_are_done_at_once_than_are_counted(
 
 def test_who_may_see_what_is_anybodys_looks_at_all_teams(visitor: Visitor, app: Mainspring) -> None:
     own, theirs = app.enqueue("greet", ["Ada"]), app.within("acme").enqueue("greet", ["Bob"])
-    admin, other = visitor("viewer"), visitor(acme="admin", beta="admin", default="admin")
+    admin, other = visitor("admin"), visitor(acme="admin", beta="admin", default="admin")
 
     both = admin.get("/jobs", params={"team": "*"}).text
     assert f'href="/jobs/{own.id}?team=default"' in both
     assert f'href="/jobs/{theirs.id}?team=acme"' in both
     assert 'form="bulk"' not in both
-    assert f"/jobs/{theirs.id}" not in admin.get("/jobs").text
+    alone = admin.get("/jobs").text
+    assert ('form="bulk"' in alone, f"/jobs/{theirs.id}" in alone) == (True, False)
     refused = other.get("/jobs", params={"team": "*"})
     assert (refused.status_code, str(theirs.id) in refused.text) == (403, False)
+
+
+def test_who_finds_jobs_has_chosen_no_team_by_that(visitor: Visitor, app: Mainspring) -> None:
+    app.enqueue("greet", ["Ada"])
+    admin, led = visitor("admin"), {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document"}
+
+    for chosen, field in ((None, ""), ("acme", "acme")):
+        if chosen:
+            admin.cookies.set(TEAM, chosen, domain="127.0.0.1", path="/")
+        form = admin.get("/jobs", headers=led).text.split('role="search"')[1].split("</form>")[0]
+        asked = dict(re.findall(r'name="(\w+)" value="(.*?)"', form))
+        found = admin.get("/jobs", params=asked, headers=led)
+        assert (asked["team"], admin.cookies.get(TEAM)) == (field, chosen)
+        assert ("greet" in found.text) == (chosen is None)
 
 
 def test_who_is_led_to_a_job_of_another_team_stays_there(visitor: Visitor, app: Mainspring) -> None:
@@ -264,9 +374,9 @@ def test_what_is_done_to_many_is_done_in_the_team_that_the_page_showed(visitor: 
     browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")
 
     page = browser.get("/jobs?team=beta&state=scheduled")
-    asked = browser.press(page, "/jobs/choose", deed="cancel", all="yes", back="/jobs?state=scheduled")
+    asked = browser.press(page, "/jobs/choose", deed="cancel", all="yes", back="/jobs?task=greet")
     browser.cookies.set(TEAM, "acme", domain="127.0.0.1", path="/")  # as in another window
-    done = browser.press(asked, "/jobs/bulk", deed="cancel", all="yes", back="/jobs")
+    done = browser.press(asked, "/jobs/bulk", **confirmed(asked))
 
     assert (str(theirs.id) in asked.text, str(ours.id) in asked.text) == (True, False)
     assert (theirs.state, ours.state) == (JobState.CANCELLED, JobState.SCHEDULED)
@@ -286,8 +396,8 @@ def test_a_reason_is_no_longer_than_the_apis(visitor: Visitor, app: Mainspring, 
 
 @pytest.mark.parametrize(
     "fields",
-    [{"deed": "explode"}, {"deed": "cancel", "job": "no-id"}, {}],
-    ids=["no deed of ours", "no id", "nothing"],
+    [{"deed": "explode"}, {"deed": "cancel", "jobs": "no-ids"}, {"deed": "cancel", "jobs": "\N{BULLET}"}, {}],
+    ids=["no deed of ours", "no ids", "no letters", "nothing"],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(visitor: Visitor, fields: dict[str, str]) -> None:
     answer = visitor().send_form("/jobs/bulk", **fields)

@@ -33,7 +33,7 @@ def test_an_empty_place_says_what_to_do_next(visitor: Visitor) -> None:
     browser = visitor()
 
     assert "No schedules yet" in browser.get("/schedules").text
-    assert "Nothing fires in the coming week" in browser.get("/schedules/heat").text
+    assert "Nothing fires in the coming week" in browser.get("/schedules/-/heat").text
     assert "No tick is to come" in browser.get("/").text
     assert browser.get("/schedules/nothing").status_code == 404
 
@@ -95,13 +95,13 @@ def test_a_schedule_is_paused_with_a_reason_and_resumed(visitor: Visitor, app: M
     app.within("acme").schedules.add("s", "greet", every("1h"), args=["Ada"])
     browser = visitor(acme="operator")
 
-    assert browser.send_form("/schedules/s/pause", reason="too loud").status_code == 303
+    assert browser.send_form("/schedules/-/pause", schedule="s", reason="too loud").status_code == 303
     page = browser.get("/schedules/s").text
     assert "too loud" in page
-    assert "/schedules/s/resume" in page
-    assert "/schedules/s/pause" not in page
+    assert "/schedules/-/resume" in page
+    assert "/schedules/-/pause" not in page
     assert app.audit.list()[0].details == '{"reason":"too loud"}'
-    assert browser.send_form("/schedules/s/resume").status_code == 303
+    assert browser.send_form("/schedules/-/resume", schedule="s").status_code == 303
 
     assert not app.within("acme").schedules.get("s").paused
     assert [entry.action for entry in app.audit.list()[:2]] == ["schedule.resume", "schedule.pause"]
@@ -110,7 +110,7 @@ def test_a_schedule_is_paused_with_a_reason_and_resumed(visitor: Visitor, app: M
 def test_a_schedule_is_triggered(visitor: Visitor, app: Mainspring) -> None:
     app.schedules.add("s", "greet", every("1h"), args=["Ada"])
 
-    answer = visitor().send_form("/schedules/s/trigger")
+    answer = visitor().send_form("/schedules/-/trigger", schedule="s")
     drain(app)
 
     (job,) = app.jobs(task="greet")
@@ -122,15 +122,15 @@ def test_a_schedule_is_removed_after_one_was_asked(visitor: Visitor, app: Mainsp
     app.schedules.add("s", "greet", every("1h"), args=["Ada"])
     browser = visitor()
 
-    asked = browser.get("/schedules/s/remove")
+    asked = browser.get("/schedules/-/remove?schedule=s")
     assert "Remove 1 schedule?" in asked.text
     assert len(app.schedules.list()) == 1
-    answer = browser.send_form("/schedules/s/remove")
+    answer = browser.send_form("/schedules/-/remove", schedule="s")
 
     assert answer.headers["location"] == "/schedules"
     assert not app.schedules.list()
     assert app.audit.list()[0].action == "schedule.remove"
-    assert browser.send_form("/schedules/s/remove").status_code == 404
+    assert browser.send_form("/schedules/-/remove", schedule="s").status_code == 404
 
 
 def test_a_backfill_says_how_many_before_it_acts(visitor: Visitor, app: Mainspring) -> None:
@@ -138,19 +138,19 @@ def test_a_backfill_says_how_many_before_it_acts(visitor: Visitor, app: Mainspri
     browser, today = visitor(), now()
     time = {"from": f"{today - timedelta(days=6):%Y-%m-%d}T09:00", "to": f"{today - timedelta(days=3):%Y-%m-%d}T09:00"}
 
-    asked = browser.get("/schedules/s/backfill", params=time)
+    asked = browser.get("/schedules/-/backfill", params={"schedule": "s"} | time)
     assert "Backfill 3 ticks?" in asked.text
     assert not app.jobs()
-    answer = browser.send_form("/schedules/s/backfill", **time)
+    answer = browser.send_form("/schedules/-/backfill", schedule="s", **time)
 
     assert answer.headers["location"] == "/schedules/s"
     assert "Enqueued 3 jobs." in browser.get("/schedules/s").text
     assert {job.snapshot.tick.hour for job in app.jobs() if job.snapshot.tick} == {0}
     assert app.audit.list()[0].action == "schedule.backfill"
-    browser.send_form("/schedules/s/backfill", **time)
+    browser.send_form("/schedules/-/backfill", schedule="s", **time)
     assert "Enqueued 0 jobs; 3 ticks had one already." in browser.get("/schedules/s").text
     ahead = {"from": "2100-01-01T00:00", "to": "2100-01-02T00:00"}
-    assert "Nothing to backfill" in browser.get("/schedules/s/backfill", params=ahead).text
+    assert "Nothing to backfill" in browser.get("/schedules/-/backfill", params={"schedule": "s"} | ahead).text
 
 
 @pytest.mark.parametrize("time", [{}, {"from": "x", "to": "y"}, {"from": "2020-01-02", "to": "2020-01-01"}], ids=str)
@@ -158,7 +158,10 @@ def test_a_stretch_of_time_that_is_none_is_refused(visitor: Visitor, app: Mainsp
     app.schedules.add("s", "greet", every("1h"), args=["Ada"])
     browser = visitor()
 
-    asked, sent = browser.get("/schedules/s/backfill", params=time), browser.send_form("/schedules/s/backfill", **time)
+    asked, sent = (
+        browser.get("/schedules/-/backfill", params={"schedule": "s"} | time),
+        browser.send_form("/schedules/-/backfill", schedule="s", **time),
+    )
 
     assert (asked.status_code, sent.status_code) == (422, 422)
     assert "expected" in asked.text
@@ -166,7 +169,7 @@ def test_a_stretch_of_time_that_is_none_is_refused(visitor: Visitor, app: Mainsp
 
 def test_too_many_ticks_are_refused_before_anything_is_made(visitor: Visitor, app: Mainspring) -> None:
     app.schedules.add("s", "greet", every("1s"), args=["Ada"])
-    answer = visitor().get("/schedules/s/backfill", params={"from": "2020-01-01", "to": "2021-01-01"})
+    answer = visitor().get("/schedules/-/backfill", params={"schedule": "s", "from": "2020-01-01", "to": "2021-01-01"})
 
     assert answer.status_code == 422
     assert "at most 10,000 ticks" in answer.text
@@ -177,14 +180,14 @@ def test_too_many_ticks_are_refused_before_anything_is_made(visitor: Visitor, ap
 
 def test_a_schedule_is_made_by_the_form(visitor: Visitor, app: Mainspring) -> None:
     browser = visitor(acme="operator")
-    form = browser.get("/schedules/new").text
+    form = browser.get("/schedules/-/new").text
     assert '<option value="greet">' in form
     assert '<option value="mainspring.http">' in form
     more = {"tz": "Europe/Berlin", "overlap": "skip", "misfire": "catch_up", "grace": "2h", "jitter": "5m"}
     more |= {"expect_success_within": "1d", "notes": "one\r\ntwo", "queue": "mail", "priority": "high", "max_runs": "7"}
     more |= {"start": "2030-07-01T09:00", "end": "2031-07-01T09:00", "kwargs": '{"greeting": "Hi"}'}
 
-    answer = browser.send_form("/schedules/new", **FORM, **more)
+    answer = browser.send_form("/schedules/-/new", **FORM, **more)
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/schedules/mine")
     made = app.within("acme").schedules.get("mine").definition
@@ -215,7 +218,7 @@ def test_a_schedule_is_made_by_the_form(visitor: Visitor, app: Mainspring) -> No
 def test_every_kind_of_trigger_can_be_put_in(
     visitor: Visitor, app: Mainspring, fields: dict[str, str], trigger: object
 ) -> None:
-    assert visitor().send_form("/schedules/new", **FORM | fields).status_code == 303
+    assert visitor().send_form("/schedules/-/new", **FORM | fields).status_code == 303
     assert app.schedules.get("mine").definition.trigger == trigger
 
 
@@ -252,7 +255,7 @@ def test_mistakes_are_shown_at_the_form_and_what_was_put_in_is_kept(
     visitor: Visitor, app: Mainspring, fields: dict[str, str], sentence: str
 ) -> None:
     app.schedules.add("taken", "greet", every("1h"), args=["Ada"])
-    answer = visitor().send_form("/schedules/new", **{"queue": "kept-queue"} | FORM | fields)
+    answer = visitor().send_form("/schedules/-/new", **{"queue": "kept-queue"} | FORM | fields)
 
     assert answer.status_code == 422
     assert sentence in shown(answer)
@@ -263,7 +266,7 @@ def test_mistakes_are_shown_at_the_form_and_what_was_put_in_is_kept(
 
 def test_a_team_that_may_have_no_more_is_told_so_at_the_form(visitor: Visitor, app: Mainspring) -> None:
     app.teams.set("acme", max_schedules=0)
-    answer = visitor(acme="operator").send_form("/schedules/new", **FORM)
+    answer = visitor(acme="operator").send_form("/schedules/-/new", **FORM)
 
     assert answer.status_code == 429
     assert 'value="mine"' in answer.text
@@ -313,7 +316,7 @@ def test_to_save_what_the_form_shows_changes_nothing(visitor: Visitor, app: Main
     )
     browser = visitor()
 
-    answer = browser.send_form("/schedules/a/b/edit", **values(browser, "/schedules/a/b/edit"))
+    answer = browser.send_form("/schedules/-/edit", **values(browser, "/schedules/-/edit?schedule=a/b"))
 
     assert answer.headers["location"] == "/schedules/a/b"
     assert to_builtins(app.schedules.get("a/b").definition) == to_builtins(before.definition)
@@ -323,13 +326,31 @@ def test_a_schedule_is_changed_by_the_form_whatever_id_is_sent(visitor: Visitor,
     app.schedules.add("s", "greet", every("1h"), args=["Ada"])
     browser = visitor()
 
-    answer = browser.send_form("/schedules/s/edit", **FORM | {"kind": "every", "every": "2h"})
-    refused = browser.send_form("/schedules/s/edit", **FORM | {"expression": "nonsense"})
+    answer = browser.send_form("/schedules/-/edit", schedule="s", **FORM | {"kind": "every", "every": "2h"})
+    refused = browser.send_form("/schedules/-/edit", schedule="s", **FORM | {"expression": "nonsense"})
 
     assert (answer.status_code, refused.status_code) == (303, 422)
-    assert 'action="/schedules/s/edit"' in refused.text
+    assert 'action="/schedules/-/edit"' in refused.text
     assert [(one.id, one.definition.trigger) for one in app.schedules.list()] == [("s", every("2h"))]
-    assert browser.send_form("/schedules/nothing/edit", **FORM).status_code == 404
+    assert browser.send_form("/schedules/-/edit", schedule="nothing", **FORM).status_code == 404
+
+
+IDS = ["new", "heat", "preview", "a/remove", "a/edit", "a/backfill", "_/x", "9"]
+
+
+@pytest.mark.parametrize("schedule_id", IDS)
+def test_a_schedule_has_a_page_whatever_its_id(visitor: Visitor, app: Mainspring, schedule_id: str) -> None:
+    app.schedules.add(schedule_id, "greet", every("1h"), args=["Ada"], notes="this is the one")
+    browser = visitor()
+    listed = browser.get("/schedules").text
+
+    page = browser.get(f"/schedules/{schedule_id}")
+    browser.press(page, "/schedules/-/pause", schedule=schedule_id)
+
+    assert f'href="/schedules/{schedule_id}"' in listed
+    assert "this is the one" in page.text
+    assert app.schedules.get(schedule_id).paused
+    assert "this is the one" in browser.get("/schedules/-/edit", params={"schedule": schedule_id}).text
 
 
 def test_one_that_is_defined_in_code_says_that_it_comes_back(visitor: Visitor, app: Mainspring) -> None:
@@ -341,14 +362,14 @@ def test_one_that_is_defined_in_code_says_that_it_comes_back(visitor: Visitor, a
     assert app.schedules.get("coded").origin is Origin.CODE
 
     for path in ("edit", "remove"):
-        assert "It is defined in code" in visitor().get(f"/schedules/coded/{path}").text
+        assert "It is defined in code" in visitor().get(f"/schedules/-/{path}?schedule=coded").text
 
 
 def test_a_preview_shows_words_and_times_and_saves_nothing(visitor: Visitor, app: Mainspring) -> None:
     browser = visitor()
     nightly = {"kind": "cron", "expression": "30 2 * * *", "tz": "Europe/Berlin", "start": "2030-03-30T00:00"}
 
-    answer = browser.send_form("/schedules/preview", **nightly)
+    answer = browser.send_form("/schedules/-/preview", **nightly)
 
     assert answer.status_code == 200
     page = shown(answer)
@@ -360,11 +381,11 @@ def test_a_preview_shows_words_and_times_and_saves_nothing(visitor: Visitor, app
         {"kind": "cron", "expression": "nonsense"},
         {"kind": "every", "every": "1h", "id": "x", "task": "nobody"},
     ):
-        wrong = browser.send_form("/schedules/preview", **fields)
+        wrong = browser.send_form("/schedules/-/preview", **fields)
         assert (wrong.status_code, "expected" in wrong.text or "nobody" in wrong.text) == (422, True)
-    follows = browser.send_form("/schedules/preview", kind="after", after="1m")
+    follows = browser.send_form("/schedules/-/preview", kind="after", after="1m")
     assert "depends on when the job before has ended" in follows.text
-    past = browser.send_form("/schedules/preview", kind="at", at="2020-01-01T00:00")
+    past = browser.send_form("/schedules/-/preview", kind="at", at="2020-01-01T00:00")
     assert "it would never fire" in past.text
     assert not app.schedules.list()
     assert not app.audit.list()
@@ -381,12 +402,12 @@ def test_arguments_that_are_encrypted_must_be_written_again(
     app.schedules.add("s", "hidden", every("1h"), args=["shibboleth"])
     browser = visitor()
 
-    form = values(browser, "/schedules/s/edit")
+    form = values(browser, "/schedules/-/edit?schedule=s")
     assert "shibboleth" not in str(form) + browser.get("/schedules/s").text
     kept = app.schedules.get("s").definition.payload
-    assert browser.send_form("/schedules/s/edit", **form).status_code == 422
+    assert browser.send_form("/schedules/-/edit", **form).status_code == 422
     assert app.schedules.get("s").definition.payload == kept
-    assert browser.send_form("/schedules/s/edit", **form | {"kwargs": "{}"}).status_code == 303
+    assert browser.send_form("/schedules/-/edit", **form | {"kwargs": "{}"}).status_code == 303
     assert app.schedules.get("s").definition.payload != kept
 
 
@@ -398,7 +419,7 @@ def test_the_busy_hours_of_the_week_are_shown(visitor: Visitor, app: Mainspring)
         app.schedules.add(f"s{number}", "greet", cron("0 9 * * mon"), args=["Ada"])
     app.schedules.add("quiet", "greet", cron("0 3 * * *"), args=["Ada"])
 
-    page = visitor().get("/schedules/heat").text
+    page = visitor().get("/schedules/-/heat").text
 
     assert "Mon 09:00: up to 12 in a minute" in page
     assert "Tue 03:00: up to 1 in a minute" in page
@@ -409,7 +430,7 @@ def test_the_busy_hours_of_the_week_are_shown(visitor: Visitor, app: Mainspring)
 def test_hours_of_one_shade_are_said_to_be_alike(visitor: Visitor, app: Mainspring) -> None:
     app.schedules.add("steady", "greet", cron("* * * * *"), args=["Ada"])
 
-    page = visitor().get("/schedules/heat").text
+    page = visitor().get("/schedules/-/heat").text
 
     assert "Every hour is about as busy as any other: up to 1 in a minute." in page
 
@@ -431,10 +452,10 @@ def test_who_may_only_look_sees_no_button_and_nobody_what_is_another_teams(visit
 
     pages = [viewer.get(path).text for path in ("/schedules", "/schedules/s")]
     assert not [word for word in ("/edit", "/trigger", "/pause", "/remove", "/new") for page in pages if word in page]
-    assert viewer.get("/schedules/s/edit").status_code == 403
+    assert viewer.get("/schedules/-/edit?schedule=s").status_code == 403
     beta = visitor(beta="admin")
     assert beta.get("/schedules/s").status_code == 404
-    assert beta.send_form("/schedules/s/remove").status_code == 404
+    assert beta.send_form("/schedules/-/remove", schedule="s").status_code == 404
     assert "/schedules/s" not in beta.get("/schedules").text
 
 
@@ -443,10 +464,13 @@ def test_whatever_people_wrote_is_text(visitor: Visitor, app: Mainspring) -> Non
     app.schedules.pause("s", reason=PAYLOAD, by=PAYLOAD)
     browser = visitor()
 
-    pages = [browser.get(path) for path in ("/schedules", "/schedules/s", "/schedules/s/edit", "/schedules/s/remove")]
-    pages.append(browser.get("/schedules/s/backfill", params={"from": PAYLOAD, "to": PAYLOAD}))
+    pages = [
+        browser.get(path)
+        for path in ("/schedules", "/schedules/s", "/schedules/-/edit?schedule=s", "/schedules/-/remove?schedule=s")
+    ]
+    pages.append(browser.get("/schedules/-/backfill", params={"schedule": "s", "from": PAYLOAD, "to": PAYLOAD}))
     wrong = dict.fromkeys((*FORM, "tz", "notes", "start", "grace", "priority", "max_runs", "queue"), PAYLOAD)
-    pages += [browser.send_form(path, **wrong) for path in ("/schedules/new", "/schedules/preview")]
+    pages += [browser.send_form(path, **wrong) for path in ("/schedules/-/new", "/schedules/-/preview")]
 
     for page in pages:
         assert "<script>alert" not in page.text

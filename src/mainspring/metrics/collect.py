@@ -10,11 +10,10 @@ from prometheus_client.registry import Collector
 
 from mainspring.metrics.labels import Labels
 from mainspring.metrics.look import Look, View
-from mainspring.model.job import JobState
+from mainspring.model.job import UNFINISHED, JobState
 from mainspring.model.task import Registry
 from mainspring.tally import SECONDS, Histogram, Tally
 
-_UNFINISHED = tuple(state for state in JobState if not state.final)
 _FAILURES = ("failed", "timed_out", "lost")
 
 
@@ -62,7 +61,7 @@ class AppCollector(Collector):
         for queue in view.queues:
             name = self._queues.of(queue.name)
             # None is told as well: a series that vanishes makes rules and graphs go on with what it said last.
-            jobs.update({(name, state.value): queue.jobs.get(state, 0) for state in _UNFINISHED})
+            jobs.update({(name, state.value): queue.jobs.get(state, 0) for state in UNFINISHED})
             age = queue.oldest_ready.total_seconds() if queue.oldest_ready else 0.0
             ages[name] = max(age, ages.get(name, 0.0))
             paused[name] = max(int(queue.paused), paused.get(name, 0))

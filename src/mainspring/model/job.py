@@ -48,6 +48,7 @@ class JobState(StrEnum):
 
 
 _FINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED})
+UNFINISHED = tuple(state for state in JobState if not state.final)
 
 
 class Priority(IntEnum):

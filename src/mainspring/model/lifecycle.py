@@ -56,6 +56,9 @@ MOVES = MappingProxyType(
     }
 )
 
+REPLAYABLE = tuple(state for state in JobState if state.final and READY in MOVES[state])
+"""The states that a replay leads out of."""
+
 MAX_LOSSES = 3
 """A job that has cost this many workers their life is quarantined: it fails, and waits for a person."""
 

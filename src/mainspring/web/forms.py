@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
@@ -39,6 +39,12 @@ class Form:
         return text or None
 
 
+def check_plain(values: Iterable[str]) -> None:
+    """Refuse what no database takes, whoever would ask for it."""
+    if any("\0" in value for value in values):
+        raise Problem(422, "invalid-value", "expected text without NUL characters, got some")
+
+
 async def read_form(request: Request) -> Form:
     """Return the form that *request* brings."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != _MEDIA_TYPE:
@@ -56,6 +62,7 @@ async def read_form(request: Request) -> Form:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except ValueError:
         raise Problem(400, "malformed-form", "expected a form as browsers send it, got something else") from None
+    check_plain(value for _, value in pairs)
     fields: dict[str, list[str]] = {}
     for name, value in pairs:
         fields.setdefault(name, []).append(value)

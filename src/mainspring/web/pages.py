@@ -20,10 +20,10 @@ from mainspring.api.callers import Caller
 from mainspring.api.policy import PUBLIC, Policy, Where
 from mainspring.api.problems import Problem, told
 from mainspring.app import Mainspring
-from mainspring.errors import MainspringError
+from mainspring.errors import MainspringError, NotFound
 from mainspring.model.token import Role
 from mainspring.web import session
-from mainspring.web.forms import Form, read_form
+from mainspring.web.forms import Form, check_plain, read_form
 from mainspring.web.look import render
 
 View = Callable[["Visit"], Response | Awaitable[Response]]
@@ -159,7 +159,17 @@ async def _visit(request: Request, policy: Policy) -> Visit:
         form = await read_form(request)
         teams = session.proven_teams(form[session.PROOF], token)
     caller = await gate.admit_shown(token, policy, teams)
+    check_plain([request.scope["path"], *request.query_params.values()])
     return Visit(request, caller, form, request.path_params)
+
+
+def is_there(get: Callable[[str], object], name: str) -> bool:
+    """Return whether *get* finds something of that name."""
+    try:
+        get(name)
+    except NotFound:
+        return False
+    return True
 
 
 def address_of(url: URL) -> str:
@@ -178,4 +188,4 @@ def _refused(request: Request, status: int, sentence: str) -> Response:
     return Response(page, status, HEADERS, "text/html")
 
 
-__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit", "address_of"]
+__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit", "address_of", "is_there"]

@@ -35,7 +35,8 @@ from mainspring.cli.options import (
 from mainspring.cli.output import complain, counting, say, say_json
 from mainspring.documents.told import ToldJob
 from mainspring.errors import InvalidValue, JobNotFound, ReplayRefused
-from mainspring.model.job import JobState, Wish
+from mainspring.model.job import UNFINISHED, JobState, Wish
+from mainspring.model.lifecycle import REPLAYABLE
 from mainspring.model.text import counted
 from mainspring.service import said_by
 from mainspring.store import Store
@@ -50,9 +51,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before acting
 
 _BATCH = 500
 _MISSING = 1
-_WAITING = (JobState.BLOCKED, JobState.SCHEDULED, JobState.READY, JobState.RETRYING)
-_UNFINISHED = (*_WAITING, JobState.RUNNING, JobState.PAUSED)
-_DEAD = (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED)
+_NOT_HELD = tuple(state for state in UNFINISHED if state is not JobState.PAUSED)
 
 
 @dataclass(frozen=True)
@@ -79,19 +78,19 @@ def _newly(before: ToldJob, after: ToldJob, state: JobState, wish: Wish) -> bool
 def _let_go(before: ToldJob, after: ToldJob) -> bool:
     if before.state is JobState.PAUSED:
         return after.state not in (JobState.PAUSED, JobState.CANCELLED)
-    return before.wish is Wish.PAUSE and after.wish is None and after.state in _UNFINISHED
+    return before.wish is Wish.PAUSE and after.wish is None and after.state in UNFINISHED
 
 
 def _revived(before: ToldJob, after: ToldJob) -> bool:
     # By the fence as well: it may have failed again by now.
-    return before.state in _DEAD and (after.state is not before.state or after.fence > before.fence)
+    return before.state in REPLAYABLE and (after.state is not before.state or after.fence > before.fence)
 
 
 _CANCEL = _Action(
     "cancel",
     "cancelled",
-    _UNFINISHED,
-    _UNFINISHED,
+    UNFINISHED,
+    UNFINISHED,
     lambda store, ids, reason: store.cancel(ids, reason),
     lambda job, reason: job.cancel(reason),
     lambda before, after: _newly(before, after, JobState.CANCELLED, Wish.CANCEL),
@@ -99,8 +98,8 @@ _CANCEL = _Action(
 _PAUSE = _Action(
     "pause",
     "paused",
-    (*_WAITING, JobState.RUNNING),
-    (*_WAITING, JobState.RUNNING),
+    _NOT_HELD,
+    _NOT_HELD,
     lambda store, ids, reason: store.pause(ids, said_by(None, reason)),
     lambda job, reason: job.pause(reason),
     lambda before, after: _newly(before, after, JobState.PAUSED, Wish.PAUSE),
@@ -117,7 +116,7 @@ _RESUME = _Action(
 _REPLAY = _Action(
     "replay",
     "replayed",
-    _DEAD,
+    REPLAYABLE,
     (JobState.FAILED,),
     lambda store, ids, reason: store.replay(ids, reason),
     lambda job, reason: job.replay(reason),

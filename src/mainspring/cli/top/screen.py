@@ -11,13 +11,13 @@ from mainspring.cli.ids import short
 from mainspring.cli.top.snapshot import Place, Snapshot
 from mainspring.documents.told import ToldJob
 from mainspring.model.job import JobState
+from mainspring.model.lifecycle import REPLAYABLE
 from mainspring.model.queue import Queue
 from mainspring.model.session import Session
 
 Thing = Queue | Session | ToldJob
 
 PAGE = 10
-_DEAD = (JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED)
 
 
 class Panel(StrEnum):
@@ -201,7 +201,7 @@ def _cancel(screen: Screen, snapshot: Snapshot) -> Screen:
 
 def _replay(screen: Screen, snapshot: Snapshot) -> Screen:
     thing = _subject(screen, snapshot)
-    if isinstance(thing, ToldJob) and thing.state in _DEAD:
+    if isinstance(thing, ToldJob) and thing.state in REPLAYABLE:
         return _ask(screen, "replay", thing)
     return _refuse(screen, thing, "replayed")
 

@@ -11,6 +11,8 @@ const live = () => document.querySelectorAll("[data-live]");
 let wanted = false;
 let fetching = false;
 let last = 0;
+let missed = []; // parts of which there was news while somebody was at work in them
+let leave; // the stream
 
 async function refresh() {
   if (fetching || document.hidden) { wanted = true; return; }
@@ -64,22 +66,40 @@ function isStale() {
 
 // Only what has changed is put in place, and nothing in which somebody is at work.
 function replace(page) {
+  missed = [];
   for (const old of live()) {
     const fresh = page.getElementById(old.id);
-    if (!fresh || old.innerHTML === fresh.innerHTML || isUsed(old)) continue;
+    if (!fresh || looks(old) === looks(fresh)) continue;
+    if (isUsed(old)) { missed.push(old); continue; }
     const atEnd = old.scrollHeight - old.scrollTop - old.clientHeight < 40;
     const places = [...old.querySelectorAll(SCROLLED)].map((one) => [one.scrollLeft, one.scrollTop, one === document.activeElement]);
+    const opened = [...old.querySelectorAll("details")].map((one) => one.open);
     old.replaceChildren(...fresh.childNodes);
+    old.querySelectorAll("details").forEach((one, index) => { one.open ||= opened[index] ?? false; });
     if (old.dataset.live === "log" && atEnd) old.scrollTop = old.scrollHeight;
     old.querySelectorAll(SCROLLED).forEach((one, index) => putBack(one, ...places[index] ?? [0, 0, false]));
   }
 }
 
-// Somebody is on a link or in a field, or has changed one. Who has only scrolled is put back where he was.
+// What somebody has opened is no news.
+function looks(part) {
+  const copy = part.cloneNode(true);
+  for (const one of copy.querySelectorAll("details")) one.open = false;
+  return copy.innerHTML;
+}
+
+// Somebody is on a link or in a field, has changed one, or has marked words. Who has only scrolled is put back where he was.
 function isUsed(part) {
   const at = document.activeElement;
   if (at !== part && part.contains(at) && !at.matches(SCROLLED)) return true;
-  return [...part.querySelectorAll("input, textarea")].some((field) => field.checked !== field.defaultChecked || field.value !== field.defaultValue);
+  const marked = document.getSelection();
+  if (marked.type === "Range" && marked.containsNode(part, true)) return true;
+  return [...part.querySelectorAll("input, textarea, select")].some(isChanged);
+}
+
+function isChanged(field) {
+  if (field.matches("select")) return field.value !== (field.querySelector("[selected]") ?? field.options[0])?.value;
+  return field.checked !== field.defaultChecked || field.value !== field.defaultValue;
 }
 
 function putBack(part, left, top, focused) {
@@ -87,35 +107,67 @@ function putBack(part, left, top, focused) {
   if (focused) part.focus({ preventScroll: true });
 }
 
+// A window at which nobody looks needs no stream, and of those that show the same one listens for all: a browser has but
+// six connections for a host, and a stream takes one. Who logs in as somebody else is told nothing of what the other sees.
 function listen() {
-  const address = document.querySelector("main [data-follow]")?.dataset.follow ?? "/live";
-  const stream = new EventSource(`${address}?team=${encodeURIComponent(team)}`);
-  for (const kind of ["change", "skipped", "job"]) stream.addEventListener(kind, refresh);
-  let open = false;
-  // What happened between the making of the page, or the break, and this moment has been told to nobody.
-  stream.addEventListener("open", () => { open = true; refresh(); });
-  // A stream that broke is opened again by the browser, one that was refused is not. When that fails, the page is asked
-  // for, whose answer tells what is wrong.
-  stream.addEventListener("error", () => {
-    if (!open) refresh();
-    open = false;
-    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, PAUSE * 1000);
-  });
+  if (document.hidden || !live().length) return;
+  const path = document.querySelector("main [data-follow]")?.dataset.follow ?? "/live";
+  const address = `${path}?team=${encodeURIComponent(team)}`;
+  if (!navigator.locks) { leave = follow(address, refresh); return; } // as without TLS from another machine
+  const name = `${address} ${document.querySelector("input[name=proof]").value}`;
+  const others = new BroadcastChannel(name);
+  const left = new AbortController();
+  others.onmessage = refresh;
+  leave = () => { left.abort(); others.close(); };
+  // Whoever comes later has heard nothing of what happened since his page was made.
+  navigator.locks.query().then(({ held }) => { if (held.some((lock) => lock.name === name)) refresh(); });
+  navigator.locks.request(name, { signal: left.signal }, () => new Promise((release) => {
+    const stop = follow(address, () => { others.postMessage("news"); refresh(); });
+    leave = () => { stop(); others.close(); release(); };
+  })).catch(() => {}); // he has left before his turn came
 }
 
-document.addEventListener("visibilitychange", () => { if (!document.hidden) again(); });
+// Calls *tell* whenever there may be news, until what it returns is called.
+function follow(address, tell) {
+  let open = false;
+  let stream;
+  let pause;
+  function begin() {
+    stream = new EventSource(address);
+    for (const kind of ["change", "skipped", "job"]) stream.addEventListener(kind, tell);
+    // What happened between the making of the page, or the break, and this moment has been told to nobody.
+    stream.addEventListener("open", () => { open = true; tell(); });
+    // A stream that broke is opened again by the browser, one that was refused is not. When that fails, the page is asked
+    // for, whose answer tells what is wrong.
+    stream.addEventListener("error", () => {
+      if (!open) tell();
+      open = false;
+      if (stream.readyState === EventSource.CLOSED) pause = setTimeout(begin, PAUSE * 1000);
+    });
+  }
+  begin();
+  return () => { clearTimeout(pause); stream.close(); };
+}
+
+document.addEventListener("visibilitychange", () => {
+  leave?.();
+  leave = undefined;
+  listen();
+});
 document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-submit]")) event.target.form.requestSubmit();
   if (event.target.matches("input[data-all]")) {
     for (const box of document.querySelectorAll(`input[name="${CSS.escape(event.target.dataset.all)}"]`)) box.checked = event.target.checked;
   }
 });
-if (live().length) listen();
+listen();
 // On a phone the pages are in one line, of which the one that is shown may be beyond the edge.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-// What no event tells of, such as new lines of a log, is looked for while it may come; so is a server that was away.
+// What no event tells of, such as new lines of a log, is looked for while it may come; so is a server that was away, and
+// what there was no time to show.
 let looked = Date.now();
 setInterval(() => {
+  if (missed.some((part) => !isUsed(part)) && !isStale()) { refresh(); return; }
   const tick = isStale() ? PAUSE : document.querySelector("main [data-tick]")?.dataset.tick;
   if (!tick || Date.now() - looked < 1000 * tick) return;
   looked = Date.now();

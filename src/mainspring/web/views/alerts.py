@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from mainspring.api.policy import needs
-from mainspring.errors import AlertNotFound, InvalidValue
+from mainspring.errors import InvalidValue
 from mainspring.model.alert import EVERY, Alert, AlertState, described
 from mainspring.model.channel import Channel
 from mainspring.model.duration import spelled
@@ -15,7 +15,7 @@ from mainspring.model.job import check_name
 from mainspring.model.team import local_name
 from mainspring.model.token import Role
 from mainspring.web.channels import email, webhook
-from mainspring.web.pages import Pages, Visit
+from mainspring.web.pages import Pages, Visit, is_there
 from mainspring.web.rules import KINDS, fields_of, in_words, rule_of, value_of
 
 pages = Pages()
@@ -56,7 +56,7 @@ def add_alert(visit: Visit) -> Response:
     form, alerts = visit.form, visit.caller.reach.alerts
     alert_id, rule, told = form["alert"], rule_of(form["kind"], form), _channels(visit)
     check_name(alert_id, "the id of an alert")
-    if form["anew"] != "yes" and _is_known(visit, alert_id):
+    if form["anew"] != "yes" and is_there(alerts.get, alert_id):
         raise InvalidValue(f"an alert {alert_id!r} is there already; give another id, or say that it is defined anew")
     visit.caller.record(alert_id, rule=described(rule), channels=len(told))
     alerts.add(alert_id, rule, every=form["every"] or EVERY, hold=form["hold"] or 0, notify=told)
@@ -97,14 +97,6 @@ def _ruled_scope(visit: Visit) -> str | None:
     caller = visit.caller
     everywhere = caller.everywhere is not None and caller.everywhere.allows(Role.OPERATOR) and not caller.named
     return None if everywhere else caller.team
-
-
-def _is_known(visit: Visit, alert_id: str) -> bool:
-    try:
-        visit.caller.reach.alerts.get(alert_id)
-    except AlertNotFound:
-        return False
-    return True
 
 
 def _channels(visit: Visit) -> list[Channel]:

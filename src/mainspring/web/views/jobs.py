@@ -17,7 +17,8 @@ from mainspring.errors import InvalidValue
 from mainspring.job_handle import JobHandle, id_of
 from mainspring.model.duration import duration
 from mainspring.model.ids import made_at
-from mainspring.model.job import Job, JobState
+from mainspring.model.job import UNFINISHED, Job, JobState
+from mainspring.model.lifecycle import REPLAYABLE
 from mainspring.model.text import shortened
 from mainspring.model.token import ALL_TEAMS, Role
 from mainspring.store.protocol import JobFilter
@@ -33,12 +34,11 @@ _LOOK = needs(Role.VIEWER)
 
 DEEDS = ("cancel", "pause", "resume", "replay")
 DONE = {"cancel": "cancelled", "pause": "paused", "resume": "resumed", "replay": "replayed"}
-_UNFINISHED = {state for state in JobState if not state.final}
 ALLOWED = {
-    "cancel": _UNFINISHED,
-    "pause": _UNFINISHED - {JobState.PAUSED},
+    "cancel": set(UNFINISHED),
+    "pause": set(UNFINISHED) - {JobState.PAUSED},
     "resume": {JobState.PAUSED},
-    "replay": {JobState.FAILED, JobState.EXPIRED, JobState.CANCELLED},
+    "replay": set(REPLAYABLE),
 }
 """In which states a page offers what; the model decides what comes of it."""
 

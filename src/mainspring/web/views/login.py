@@ -64,13 +64,19 @@ def log_out(visit: Visit) -> Response:
 
 @pages.post("/team", ANYBODY)
 def choose_team(visit: Visit) -> Response:
-    """Look at what is another team's. Who may not stays where he is, for no page would let him go back."""
+    """Look at what is another team's; who has a role everywhere may choose none again.
+
+    Who may not look at it stays where he is, for no page would let him go back.
+    """
     name, token = visit.form["team"], visit.caller.token
+    answer = visit.go("/")
+    if visit.caller.everywhere and name in ("", ALL_TEAMS):
+        session.forget(answer, session.TEAM)
+        return answer
     check_team(name)
     shown = None if token is None else visit.app.tokens.verify(token)
     if shown is not None and shown.role_in(name) is None:
         return visit.go("/", f"Nothing is known of a team named {name}; this is {visit.caller.team}.")
-    answer = visit.go("/")
     session.keep(answer, visit.request, session.TEAM, name)
     return answer
 

@@ -9,14 +9,14 @@ from starlette.responses import Response
 
 from mainspring.api.policy import needs
 from mainspring.api.problems import Problem
-from mainspring.errors import InvalidValue, NotificationNotFound, Undelivered
+from mainspring.errors import InvalidValue, Undelivered
 from mainspring.model.channel import DEFAULT_EVENTS, FIELDS, Channel, Event
 from mainspring.model.job import check_name
 from mainspring.model.notice import Rule
 from mainspring.model.token import Role
 from mainspring.web.channels import email, webhook
 from mainspring.web.forms import Form
-from mainspring.web.pages import Pages, Visit
+from mainspring.web.pages import Pages, Visit, is_there
 
 pages = Pages()
 
@@ -46,7 +46,7 @@ def add_notification(visit: Visit) -> Response:
     rule_id = form["notification"]
     check_name(rule_id, "the id of a notification")
     told = _KINDS[kind](form)
-    if form["anew"] != "yes" and _is_known(visit, rule_id):
+    if form["anew"] != "yes" and is_there(visit.app.notifications.get, rule_id):
         raise InvalidValue(f"a notification {rule_id!r} is there already; give another id, or say that it is changed")
     visit.caller.record(rule_id, kind=kind, to=told.place, on=list(told.on))
     visit.app.notifications.add(rule_id, told)
@@ -94,11 +94,3 @@ def _kind(kind: str) -> str:
     if kind not in _KINDS:
         raise InvalidValue(f"expected a notification to be one of {', '.join(_KINDS)}, got: {kind[:50]!r}")
     return kind
-
-
-def _is_known(visit: Visit, rule_id: str) -> bool:
-    try:
-        visit.app.notifications.get(rule_id)
-    except NotificationNotFound:
-        return False
-    return True

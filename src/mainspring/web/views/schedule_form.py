@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from mainspring.api.policy import needs
-from mainspring.errors import InvalidValue, MainspringError, NotFound, QuotaExceeded, ScheduleNotFound
+from mainspring.errors import InvalidValue, MainspringError, NotFound, QuotaExceeded
 from mainspring.model.channel import decode_channels
 from mainspring.model.cron import zone, zones
 from mainspring.model.duration import duration, spelled
@@ -25,8 +25,8 @@ from mainspring.model.trigger import After, At, Cron, Every, Trigger, after, at,
 from mainspring.model.wording import instant
 from mainspring.schedules import ScheduleOptions
 from mainspring.web.forms import Form
-from mainspring.web.pages import Pages, Visit
-from mainspring.web.views.schedules import address, clocks_of, moment, words_of
+from mainspring.web.pages import Pages, Visit, is_there
+from mainspring.web.views.schedules import address, clocks_of, known, moment, words_of
 
 T = TypeVar("T")
 
@@ -49,32 +49,31 @@ _LARGEST_NUMBER = 9  # digits: Python refuses to read endless ones
 _CHANGE = needs(Role.OPERATOR, records="schedule.add")
 
 
-@pages.get("/schedules/new", needs(Role.OPERATOR))
+@pages.get("/schedules/-/new", needs(Role.OPERATOR))
 def ask_for_new(visit: Visit) -> Response:
     return _form(visit, None, _EMPTY | {"task": visit.asked("task")})
 
 
-@pages.get("/schedules/{schedule_id:path}/edit", needs(Role.OPERATOR))
+@pages.get("/schedules/-/edit", needs(Role.OPERATOR))
 def ask_for_change(visit: Visit) -> Response:
-    schedule = visit.app.schedules.get(visit.path["schedule_id"])
+    schedule = known(visit)
     return _form(visit, schedule, _as_it_is(schedule))
 
 
-@pages.post("/schedules/new", _CHANGE)
+@pages.post("/schedules/-/new", _CHANGE)
 def create(visit: Visit) -> Response:
     return _save(visit, None)
 
 
-@pages.post("/schedules/{schedule_id:path}/edit", _CHANGE)
+@pages.post("/schedules/-/edit", _CHANGE)
 def change(visit: Visit) -> Response:
-    return _save(visit, visit.app.schedules.get(visit.path["schedule_id"]))
+    return _save(visit, known(visit))
 
 
-@pages.post("/schedules/preview", needs(Role.OPERATOR))
+@pages.post("/schedules/-/preview", needs(Role.OPERATOR))
 def show_preview(visit: Visit) -> Response:
     """Show when what the form says would fire. What is not filled in yet is no mistake."""
-    editing = visit.form["editing"]
-    before = visit.app.schedules.get(editing) if editing else None
+    before = known(visit) if visit.form["schedule"] else None
     reading = _Reading(visit.form, before)
     trigger = reading.trigger()
     if reading.form["id"] and reading.form["task"]:
@@ -154,7 +153,7 @@ class _Reading:
 def _save(visit: Visit, before: Schedule | None) -> Response:
     reading = _Reading(visit.form, before)
     new = _made(visit, reading)
-    if before is None and new is not None and _is_known(visit, visit.form["id"]):
+    if before is None and new is not None and is_there(visit.app.schedules.get, visit.form["id"]):
         reading.mistakes["id"] = "expected an id that is not taken; this schedule is there, and can be edited"
     if new is None or reading.mistakes:
         return _form(visit, before, _put_in(visit.form), reading.mistakes)
@@ -205,7 +204,7 @@ def _form(
         "schedule_form.html",
         status if mistakes else 200,
         before=before,
-        target="/schedules/new" if before is None else f"{address(before.id)}/edit",
+        target="/schedules/-/new" if before is None else "/schedules/-/edit",
         back="/schedules" if before is None else address(before.id),
         values=values,
         mistakes=mistakes or {},
@@ -271,14 +270,6 @@ def _ahead(visit: Visit, reading: _Reading, trigger: Trigger) -> dict[str, Any]:
         "ticks": [(instant(tick.at, where), tick) for tick in found if end is None or tick.at <= end],
         "follows": isinstance(trigger, After),
     }
-
-
-def _is_known(visit: Visit, schedule_id: str) -> bool:
-    try:
-        visit.app.schedules.get(schedule_id)
-    except ScheduleNotFound:
-        return False
-    return True
 
 
 def _json(text: str, kind: type[T], what: str) -> T:

@@ -50,7 +50,7 @@ def list_schedules(visit: Visit) -> Response:
     )
 
 
-@pages.get("/schedules/heat", _LOOK)
+@pages.get("/schedules/-/heat", _LOOK)
 def show_heat(visit: Visit) -> Response:
     """Show how busy each hour of the coming week is."""
     load = heat(visit.app.schedules.list(), visit.app.client.clock.now(), _BUDGET)
@@ -68,7 +68,10 @@ def show_heat(visit: Visit) -> Response:
 
 
 def show_schedule(visit: Visit) -> Response:
-    """Show all that is known of a schedule. It is declared last: its address takes in all others."""
+    """Show all that is known of a schedule.
+
+    It is declared last: its address takes in all others. Those are below a hyphen, with which no id begins.
+    """
     schedule = visit.app.schedules.get(visit.path["schedule_id"])
     before = _before(visit)
     ticks = visit.app.schedules.history(schedule.id, before=before, limit=_TICKS + 1)
@@ -93,53 +96,53 @@ def show_schedule(visit: Visit) -> Response:
     )
 
 
-@pages.post("/schedules/{schedule_id:path}/pause", needs(Role.OPERATOR, records="schedule.pause"))
+@pages.post("/schedules/-/pause", needs(Role.OPERATOR, records="schedule.pause"))
 def pause_schedule(visit: Visit) -> Response:
     """Hold a schedule until it is resumed."""
-    schedule_id, reason = _known(visit), visit.form.words("reason")
+    schedule_id, reason = known(visit).id, visit.form.words("reason")
     visit.caller.record(schedule_id, reason=reason)
     visit.app.schedules.pause(schedule_id, reason=reason, by=visit.caller.actor)
     return visit.go(address(schedule_id), "It is paused; the jobs that it has made go on.")
 
 
-@pages.post("/schedules/{schedule_id:path}/resume", needs(Role.OPERATOR, records="schedule.resume"))
+@pages.post("/schedules/-/resume", needs(Role.OPERATOR, records="schedule.resume"))
 def resume_schedule(visit: Visit) -> Response:
     """Let a schedule go on with its next tick."""
-    schedule_id = _known(visit)
+    schedule_id = known(visit).id
     visit.caller.record(schedule_id)
     visit.app.schedules.resume(schedule_id)
     return visit.go(address(schedule_id), "It goes on with its next tick; those that came in the meantime are skipped.")
 
 
-@pages.post("/schedules/{schedule_id:path}/trigger", needs(Role.OPERATOR, records="schedule.trigger"))
+@pages.post("/schedules/-/trigger", needs(Role.OPERATOR, records="schedule.trigger"))
 def trigger_schedule(visit: Visit) -> Response:
     """Enqueue its job now, out of turn."""
-    schedule_id = _known(visit)
+    schedule_id = known(visit).id
     visit.caller.record(schedule_id)
     visit.caller.admit(jobs=1)
     job = visit.app.schedules.trigger(schedule_id)
     return visit.go(f"/jobs/{job.id}", f"This is the job of {schedule_id}, made out of turn.")
 
 
-@pages.get("/schedules/{schedule_id:path}/remove", needs(Role.OPERATOR))
+@pages.get("/schedules/-/remove", needs(Role.OPERATOR))
 def ask_to_remove(visit: Visit) -> Response:
     """Ask whether it is meant."""
-    schedule = visit.app.schedules.get(visit.path["schedule_id"])
+    schedule = known(visit)
     return visit.show("remove_schedule.html", **_row(visit, schedule), in_code=schedule.origin is Origin.CODE)
 
 
-@pages.post("/schedules/{schedule_id:path}/remove", needs(Role.OPERATOR, records="schedule.remove"))
+@pages.post("/schedules/-/remove", needs(Role.OPERATOR, records="schedule.remove"))
 def remove_schedule(visit: Visit) -> Response:
-    schedule_id = _known(visit)
+    schedule_id = known(visit).id
     visit.caller.record(schedule_id)
     visit.app.schedules.remove(schedule_id)
     return visit.go("/schedules", f"{schedule_id} is removed; its jobs stay.")
 
 
-@pages.get("/schedules/{schedule_id:path}/backfill", needs(Role.OPERATOR))
+@pages.get("/schedules/-/backfill", needs(Role.OPERATOR))
 def ask_to_backfill(visit: Visit) -> Response:
     """Say how many ticks there are in a stretch of time, and ask whether it is meant."""
-    schedule = visit.app.schedules.get(visit.path["schedule_id"])
+    schedule = known(visit)
     where = clocks_of(schedule.definition.trigger)
     given = {name: visit.asked(name) for name in ("from", "to")}
     found, wrong = [], None
@@ -161,11 +164,11 @@ def ask_to_backfill(visit: Visit) -> Response:
     )
 
 
-@pages.post("/schedules/{schedule_id:path}/backfill", needs(Role.OPERATOR, records="schedule.backfill"))
+@pages.post("/schedules/-/backfill", needs(Role.OPERATOR, records="schedule.backfill"))
 def backfill_schedule(visit: Visit) -> Response:
     """Enqueue jobs for past ticks that are none yet."""
-    schedule_id = _known(visit)
-    where = clocks_of(visit.app.schedules.get(schedule_id).definition.trigger)
+    schedule = known(visit)
+    schedule_id, where = schedule.id, clocks_of(schedule.definition.trigger)
     start, end = (moment(visit.form[name], where, name) for name in ("from", "to"))
     visit.caller.record(schedule_id, start=start.isoformat(), end=end.isoformat())
     count = len(visit.app.schedules.ticks(schedule_id, start, end))
@@ -185,9 +188,9 @@ def next_ticks(schedules: Any) -> list[tuple[Schedule, str]]:
     return [(one, instant(one.tick_at, clocks_of(one.definition.trigger))) for one in schedules if one.tick_at]
 
 
-def _known(visit: Visit) -> str:
-    """Return the id that the address names, of a schedule that there is."""
-    return visit.app.schedules.get(visit.path["schedule_id"]).id
+def known(visit: Visit) -> Schedule:
+    """Return the schedule that a form, or the address, is about."""
+    return visit.app.schedules.get(visit.form["schedule"] or visit.asked("schedule"))
 
 
 def _row(visit: Visit, schedule: Schedule, ticks: Any = None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from mainspring.api.policy import needs
 from mainspring.errors import JobNotFound
 from mainspring.job_handle import id_of
 from mainspring.model.job import Job, JobState, Wish
+from mainspring.model.lifecycle import REPLAYABLE
 from mainspring.model.picture import Box, Counts, Kind, Node, Picture, tally
 from mainspring.model.text import counted
 from mainspring.model.token import Role
@@ -20,6 +21,7 @@ from mainspring.web.gantt import Times, chart
 from mainspring.web.graph import lay_out
 from mainspring.web.look import lasting
 from mainspring.web.pages import Pages, Visit
+from mainspring.web.views.jobs import DONE
 from mainspring.workflow_handle import WorkflowHandle
 
 pages = Pages()
@@ -34,8 +36,6 @@ _DRAWN = 200
 
 _FAILURES = 10
 _LOOK = needs(Role.VIEWER)
-_DEAD = (JobState.FAILED, JobState.EXPIRED, JobState.CANCELLED)
-DONE = {"cancel": "cancelled", "pause": "paused", "resume": "resumed", "replay": "replayed"}
 
 
 class Far(NamedTuple):
@@ -95,7 +95,7 @@ def show_workflow(visit: Visit) -> Response:
         first=not after,
         deeds=_offered(seen, picture) if acts else [],
         replays=acts and not _undoes(picture),
-        dead=_DEAD,
+        dead=REPLAYABLE,
     )
 
 
@@ -166,7 +166,7 @@ def _found(visit: Visit) -> WorkflowHandle[Any]:
 def _offered(job: Job, picture: Picture) -> list[str]:
     """Return what can be done about it as it stands."""
     if job.state.final:
-        return ["replay"] if job.state in _DEAD and not _undoes(picture) else []
+        return ["replay"] if job.state in REPLAYABLE and not _undoes(picture) else []
     held = job.state is JobState.PAUSED or job.wish is Wish.PAUSE
     return [*(["resume"] if held else []), *(["pause"] if not held and job.wish is None else []), "cancel"]
 
