@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from html import unescape
+from http.client import HTTPConnection
+from urllib.parse import unquote, urlsplit
 from uuid import UUID, uuid4
 
 import pytest
@@ -311,3 +314,53 @@ def test_no_other_file_is_served(visitor: Visitor, name: str) -> None:
 
 def test_a_form_that_is_too_large_is_refused(visitor: Visitor) -> None:
     assert visitor().send_form("/jobs/choose", reason="x" * 300_000).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/nope", "/jobs/nope", "/workflows/x", "/static/"])
+def test_who_goes_astray_is_shown_a_page_and_a_program_a_problem(visitor: Visitor, path: str) -> None:
+    browser = visitor("admin")
+
+    page = browser.get(path, headers={"Accept": "text/html,*/*"}, follow_redirects=True)
+    problem = browser.get(path)
+
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "Back to the overview" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    if not path.endswith("/"):
+        assert (problem.status_code, problem.json()["type"]) == (404, "urn:mainspring:not-found")
+    assert browser.get("/api/v1/nope", headers={"Accept": "text/html"}).json()["status"] == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "leads"), [("/jobs/", "/jobs"), ("//elsewhere.example/", "/elsewhere.example"), ("/\\e.example/", "/%5Ce")]
+)
+def test_a_slash_too_many_is_taken_away_and_leads_nowhere_else(server: Server, path: str, leads: str) -> None:
+    address = urlsplit(server.url)
+    with closing(HTTPConnection(str(address.hostname), address.port, timeout=30)) as connection:
+        connection.request("GET", path, headers={"Accept": "text/html"})
+        answer = connection.getresponse()
+
+    assert answer.status == 307
+    assert str(answer.headers["location"]).startswith(leads)
+
+
+def test_whose_token_has_expired_comes_back_to_the_page_whose_form_he_sent(visitor: Visitor, server: Server) -> None:
+    visitor("admin")
+    browser = visitor()
+    browser.cookies.set(TOKEN, "ms_gone")
+    form = {"proof": proof_of("ms_gone", None), "reason": "flood"}
+    for referer, wanted in [(f"{server.url}/queues/mail?x=1", "/queues/mail?x=1"), ("http://else.example/q", "/")]:
+        answer = browser.post(
+            "/queues/mail/pause", data=form, headers={"Sec-Fetch-Site": "same-origin", "Referer": referer}
+        )
+        assert answer.status_code == 303, answer.text
+        assert unquote(answer.headers["location"]) == f"/login?next={wanted}"
+
+
+def test_what_turns_the_direction_of_writing_is_shown_and_not_obeyed(visitor: Visitor, app: Mainspring) -> None:
+    job = app.enqueue("greet", ["price \u202e99.1\u2066 ok"])
+
+    page = visitor("admin").get(f"/jobs/{job.id}").text
+
+    assert "price \\u202e99.1\\u2066 ok" in page
+    assert "\u202e" not in page

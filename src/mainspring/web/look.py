@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from mainspring import __version__
 from mainspring.api.policy import Policy
@@ -20,6 +21,7 @@ _clock = SystemClock()
 _LONGEST_VALUE = 20_000
 _WIDTH = 80
 _NONE = "\N{EN DASH}"
+_TURNS = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
 def render(template: str, **values: object) -> str:
@@ -78,9 +80,15 @@ def offer(pages: Mapping[str, Policy]) -> None:
     _environment.globals["pages_there"] = pages
 
 
+def straight(value: object) -> object:
+    """Return *value* without what turns the direction of writing: what follows it could pass for something else."""
+    return value.translate(_TURNS) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 _environment = Environment(
     loader=PackageLoader("mainspring.web"),
     autoescape=True,
+    finalize=straight,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -177,10 +177,21 @@ def address_of(url: URL) -> str:
     return f"{url.path}?{url.query}" if url.query else url.path
 
 
+def not_there(request: Request) -> Response:
+    """Return the page of an address at which there is nothing."""
+    return _refused(request, 404, "there is nothing at this address")
+
+
+def _came_from(request: Request) -> str:
+    """Return the page of ours from which a form was sent, as far as the browser tells."""
+    page = URL(request.headers.get("Referer", ""))
+    return address_of(page) if page.netloc == request.url.netloc else "/"
+
+
 def _refused(request: Request, status: int, sentence: str) -> Response:
     """Return the page that says what is wrong; of who is not let in, the one to log in by."""
     if status == 401:
-        wanted = address_of(request.url) if request.method == "GET" else "/"
+        wanted = address_of(request.url) if request.method == "GET" else _came_from(request)
         answer: Response = RedirectResponse(f"{LOGIN}?next={quote(wanted)}", 303)
         session.forget(answer, session.TOKEN)
         return answer
@@ -188,4 +199,4 @@ def _refused(request: Request, status: int, sentence: str) -> Response:
     return Response(page, status, HEADERS, "text/html")
 
 
-__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit", "address_of", "is_there"]
+__all__ = ["HEADERS", "LOGIN", "PUBLIC", "Pages", "Visit", "address_of", "is_there", "not_there"]

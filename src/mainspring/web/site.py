@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
+from typing import cast
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from mainspring.api.problems import Problem
 from mainspring.web.look import offer
-from mainspring.web.pages import Pages
+from mainspring.web.pages import Pages, not_there
 from mainspring.web.replays import Replays
 from mainspring.web.views import (
     alerts,
@@ -57,11 +61,28 @@ def mount(api: FastAPI) -> None:
     login.mount(api)
     live.mount(api)
     api.router.routes.append(Route("/static/{name}", _static, methods=["GET"]))
+    _guide(api)
 
 
 def leave(api: FastAPI) -> None:
     """End what pages have begun and left under way."""
     api.state.replays.close()
+
+
+def _guide(api: FastAPI) -> None:
+    """Show a page to people who come to an address at which there is nothing; programs are told as before."""
+    tell = cast("Callable[[Request, Exception], Awaitable[Response]]", api.exception_handlers[HTTPException])
+
+    async def guide(request: Request, error: HTTPException) -> Response:
+        path, for_people = request.url.path, "text/html" in request.headers.get("Accept", "")
+        if not for_people or path.startswith("/api/") or isinstance(error, Problem):
+            return await tell(request, error)
+        if path.endswith("/"):
+            # Nothing but a path of this site: `//elsewhere.example/` would lead there.
+            return RedirectResponse(f"/{path.strip('/')}", 307)
+        return not_there(request)
+
+    api.add_exception_handler(404, guide)  # type: ignore[arg-type]
 
 
 async def _static(request: Request) -> Response:
