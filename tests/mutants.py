@@ -1101,8 +1101,8 @@ MUTANTS = [
     Mutant(
         "a large batch may be stored by half",
         "store/enqueue.py",
-        "(db.transact if several else db.attempt)(work)",
-        "db.attempt(work)",
+        "(db.transact if batch.writes_often() else db.attempt)(batch.store)",
+        "db.attempt(batch.store)",
         f"{ENQUEUE}::test_a_large_batch_that_fails_on_the_way_is_not_stored_at_all[postgres",
     ),
     Mutant(
@@ -2411,7 +2411,7 @@ MUTANTS = [
     Mutant(
         "a parent that is enqueued with its child does not know that it is awaited",
         "store/enqueue.py",
-        "marked(jobs) if related else jobs",
+        "marked(jobs) if self._related else jobs",
         "jobs",
         f"{DEPENDENCIES}::test_children_run_after_their_parents_all_the_way_down[sqlite",
     ),
@@ -2551,7 +2551,7 @@ MUTANTS = [
     Mutant(
         "a child waits for ever for a parent that another job stands for",
         "store/enqueue.py",
-        "            _check_parents_stored(jobs, stored, standing)\n",
+        "        _check_parents_stored(self._jobs, stored, standing)\n",
         "",
         f"{DEPENDENCIES}::test_a_child_whose_parent_in_the_same_call_stands_for_another_does_not_wait_for_ever[sqlite",
     ),
@@ -2572,7 +2572,7 @@ MUTANTS = [
     Mutant(
         "a caller keeps a parent locked for as long as he likes",
         "store/enqueue.py",
-        "partial(look if conn is OWN else look_later, runner",
+        "partial(look if self._own else look_later, runner",
         "partial(look, runner",
         f"{DEPENDENCIES}::test_a_parent_is_not_locked_for_as_long_as_a_caller_likes",
     ),
@@ -2923,8 +2923,8 @@ MUTANTS = [
     Mutant(
         "members are stored though another workflow has the key",
         "store/enqueue.py",
-        "members if jobs[0].id in stored else ()",
-        "members",
+        "self._members if self._jobs[0].id in stored else ()",
+        "self._members",
         f"{WORKFLOWS}::test_a_workflow_whose_key_is_taken_stands_for_the_other_and_has_no_members[sqlite",
     ),
     Mutant(
@@ -4502,15 +4502,22 @@ MUTANTS = [
     Mutant(
         "a job is stored though it could not be recorded",
         "store/enqueue.py",
-        "            append(runner, to_record)\n",
+        "            append(runner, of_standing(self._entries, standing))\n",
         "            pass\n",
         f"{AUDIT}::test_jobs_that_can_not_be_recorded_are_not_stored",
     ),
     Mutant(
+        "a request that another job stands for is on record under an id that no job has",
+        "store/enqueue.py",
+        "append(runner, of_standing(self._entries, standing))",
+        "append(runner, self._entries)",
+        f"{AUDIT}::test_where_another_job_stands_for_the_one_that_was_asked_for_that_is_on_record",
+    ),
+    Mutant(
         "a job is recorded in a transaction of its own",
         "store/enqueue.py",
-        "        several = len(pieces) > 1 or line_up or related or to_record or",
-        "        several = len(pieces) > 1 or line_up or related or",
+        "self._lines_up or self._related or self._entries:",
+        "self._lines_up or self._related:",
         f"{AUDIT}::test_jobs_that_can_not_be_recorded_are_not_stored[postgres",
     ),
     Mutant(
