@@ -4495,9 +4495,30 @@ MUTANTS = [
     Mutant(
         "one that can't be stored has all counted twice",
         "api/creates.py",
-        "return _each_alone(_enqueue, app, jobs, error)",
-        "return _each_alone(_store, app, jobs, error)",
+        "_Part(app, half, admitted)",
+        "_Part(app, half)",
         "tests/api/test_creates.py::test_one_that_can_not_be_stored_takes_nothing_from_what_the_others_may_have",
+    ),
+    Mutant(
+        "who goes away takes the answer to his token from others",
+        "api/callers.py",
+        "await asyncio.shield(asked)",
+        "await asked",
+        f"{API_CROWDS}::test_those_who_come_while_a_token_is_verified_share_the_answer",
+    ),
+    Mutant(
+        "each who comes while a token is verified has it verified again",
+        "api/callers.py",
+        "        if asked is None:\n",
+        "        if True:\n",
+        f"{API_CROWDS}::test_those_who_come_while_a_token_is_verified_share_the_answer",
+    ),
+    Mutant(
+        "a database that does not answer is asked for each request of a batch",
+        "api/creates.py",
+        "if len(jobs) == 1 or isinstance(error, StoreError):",
+        "if len(jobs) == 1:",
+        "tests/api/test_creates.py::test_a_database_that_does_not_answer_is_asked_once",
     ),
     Mutant(
         "a job is stored though it could not be recorded",
