@@ -5028,8 +5028,8 @@ MUTANTS = [
     Mutant(
         "quotas do not hold for jobs that are created one by one",
         "api/creates.py",
-        "        app.admit_prepared([one.new for one in jobs])\n",
-        "        pass\n",
+        "                app.admit_prepared(new)\n",
+        "                pass\n",
         f"{API_ACCESS}::test_a_team_is_held_to_what_it_may_have",
     ),
     Mutant(
