@@ -1102,8 +1102,8 @@ MUTANTS = [
     Mutant(
         "a large batch may be stored by half",
         "store/enqueue.py",
-        "(db.transact if several else db.attempt)(work)",
-        "db.attempt(work)",
+        "(db.transact if batch.writes_often() else db.attempt)(batch.store)",
+        "db.attempt(batch.store)",
         f"{ENQUEUE}::test_a_large_batch_that_fails_on_the_way_is_not_stored_at_all[postgres",
     ),
     Mutant(
@@ -2412,7 +2412,7 @@ MUTANTS = [
     Mutant(
         "a parent that is enqueued with its child does not know that it is awaited",
         "store/enqueue.py",
-        "marked(jobs) if related else jobs",
+        "marked(jobs) if self._related else jobs",
         "jobs",
         f"{DEPENDENCIES}::test_children_run_after_their_parents_all_the_way_down[sqlite",
     ),
@@ -2552,7 +2552,7 @@ MUTANTS = [
     Mutant(
         "a child waits for ever for a parent that another job stands for",
         "store/enqueue.py",
-        "            _check_parents_stored(jobs, stored, standing)\n",
+        "        _check_parents_stored(self._jobs, stored, standing)\n",
         "",
         f"{DEPENDENCIES}::test_a_child_whose_parent_in_the_same_call_stands_for_another_does_not_wait_for_ever[sqlite",
     ),
@@ -2573,7 +2573,7 @@ MUTANTS = [
     Mutant(
         "a caller keeps a parent locked for as long as he likes",
         "store/enqueue.py",
-        "partial(look if conn is OWN else look_later, runner",
+        "partial(look if self._own else look_later, runner",
         "partial(look, runner",
         f"{DEPENDENCIES}::test_a_parent_is_not_locked_for_as_long_as_a_caller_likes",
     ),
@@ -2924,8 +2924,8 @@ MUTANTS = [
     Mutant(
         "members are stored though another workflow has the key",
         "store/enqueue.py",
-        "members if jobs[0].id in stored else ()",
-        "members",
+        "self._members if self._jobs[0].id in stored else ()",
+        "self._members",
         f"{WORKFLOWS}::test_a_workflow_whose_key_is_taken_stands_for_the_other_and_has_no_members[sqlite",
     ),
     Mutant(
@@ -4496,22 +4496,50 @@ MUTANTS = [
     Mutant(
         "one that can't be stored has all counted twice",
         "api/creates.py",
-        "return _each_alone(_enqueue, app, jobs, error)",
-        "return _each_alone(_store, app, jobs, error)",
+        "_Part(app, half, admitted)",
+        "_Part(app, half)",
         "tests/api/test_creates.py::test_one_that_can_not_be_stored_takes_nothing_from_what_the_others_may_have",
+    ),
+    Mutant(
+        "who goes away takes the answer to his token from others",
+        "api/callers.py",
+        "await asyncio.shield(asked)",
+        "await asked",
+        f"{API_CROWDS}::test_those_who_come_while_a_token_is_verified_share_the_answer",
+    ),
+    Mutant(
+        "each who comes while a token is verified has it verified again",
+        "api/callers.py",
+        "        if asked is None:\n",
+        "        if True:\n",
+        f"{API_CROWDS}::test_those_who_come_while_a_token_is_verified_share_the_answer",
+    ),
+    Mutant(
+        "a database that does not answer is asked for each request of a batch",
+        "api/creates.py",
+        "if len(jobs) == 1 or isinstance(error, StoreError):",
+        "if len(jobs) == 1:",
+        "tests/api/test_creates.py::test_a_database_that_does_not_answer_is_asked_once",
     ),
     Mutant(
         "a job is stored though it could not be recorded",
         "store/enqueue.py",
-        "            append(runner, to_record)\n",
+        "            append(runner, of_standing(self._entries, standing))\n",
         "            pass\n",
         f"{AUDIT}::test_jobs_that_can_not_be_recorded_are_not_stored",
     ),
     Mutant(
+        "a request that another job stands for is on record under an id that no job has",
+        "store/enqueue.py",
+        "append(runner, of_standing(self._entries, standing))",
+        "append(runner, self._entries)",
+        f"{AUDIT}::test_where_another_job_stands_for_the_one_that_was_asked_for_that_is_on_record",
+    ),
+    Mutant(
         "a job is recorded in a transaction of its own",
         "store/enqueue.py",
-        "        several = len(pieces) > 1 or line_up or related or to_record or",
-        "        several = len(pieces) > 1 or line_up or related or",
+        "self._lines_up or self._related or self._entries:",
+        "self._lines_up or self._related:",
         f"{AUDIT}::test_jobs_that_can_not_be_recorded_are_not_stored[postgres",
     ),
     Mutant(
@@ -4524,7 +4552,7 @@ MUTANTS = [
     Mutant(
         "what stands behind a body is taken for its head",
         "server.py",
-        "        if self._in_head:  #",
+        "        if not self._in_body:  #",
         "        if True:  #",
         f"{API_FRAMING}::test_what_stands_behind_a_body_adds_nothing_to_the_head",
     ),
@@ -4536,6 +4564,41 @@ MUTANTS = [
         f"{API_FRAMING}::test_a_body_behind_an_offer_to_speak_something_else_is_not_the_next_request",
     ),
     Mutant(
+        "what the parser threw away behind an offer to speak something else has a body that is a request",
+        "server.py",
+        "        if self.parser.should_upgrade():\n            self._deafen()\n",
+        "",
+        f"{API_FRAMING}::test_a_body_whose_head_stood_behind_an_offer_is_not_a_request",
+    ),
+    Mutant(
+        "what is broken is told in place of the answer to what stands before it",
+        "server.py",
+        "        if self._is_next_to_answer():",
+        "        if True:",
+        f"{API_FRAMING}::test_what_is_broken_is_no_answer_to_what_is_under_way",
+    ),
+    Mutant(
+        "a request in a pipeline whose body is broken has its turn",
+        "server.py",
+        "            self.pipeline.popleft()  #",
+        "            pass  #",
+        f"{API_FRAMING}::test_what_is_broken_is_no_answer_to_what_came_in_the_same_piece",
+    ),
+    Mutant(
+        "a head that is too long is answered if it comes in one piece",
+        "server.py",
+        "            return _TOO_LONG\n",
+        "            pass\n",
+        f"{API_FRAMING}::test_a_head_that_is_too_long_is_refused_though_it_came_in_one_piece",
+    ),
+    Mutant(
+        "a coding of the body is passed over",
+        "server.py",
+        'if any(name == b"transfer-encoding" and',
+        "if any(False and",
+        f"{API_FRAMING}::test_what_is_ambiguous_is_refused",
+    ),
+    Mutant(
         "a body before it makes the next head too long",
         "server.py",
         "        self._unheard = 0\n        super().on_body(body)\n",
@@ -4545,7 +4608,7 @@ MUTANTS = [
     Mutant(
         "a request may name two hosts, or none",
         "server.py",
-        'if names.count(b"host") > 1 or (b"host" not in names and self.parser.get_http_version() != "1.0"):',
+        'if names.count(b"host") > 1 or (b"host" not in names and version != "1.0"):',
         "if False:",
         f"{API_FRAMING}::test_a_request_without_a_host_is_refused",
     ),
@@ -5047,8 +5110,8 @@ MUTANTS = [
     Mutant(
         "quotas do not hold for jobs that are created one by one",
         "api/creates.py",
-        "        app.admit_prepared([one.new for one in jobs])\n",
-        "        pass\n",
+        "                app.admit_prepared(new)\n",
+        "                pass\n",
         f"{API_ACCESS}::test_a_team_is_held_to_what_it_may_have",
     ),
     Mutant(

@@ -102,12 +102,14 @@ class _Connection(HttpToolsProtocol):
     uvicorn waits without end for the first byte of a connection, and for the rest of a head: whoever opens many and
     says nothing, or what never comes to an end, would have all of them, without a token. And its parser takes what a
     server in front of ours may read in another way: two hosts, or one in the address; a body behind the offer to speak
-    something else, which it leaves lying there as if it were the next request.
+    something else, which it leaves lying there as if it were the next request. What stands behind such an offer in the
+    same piece it throws away, be it half a request: nothing is heard from there on.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._in_head = True
+        self._in_body = False
+        self._deaf = False
         self._unheard = 0  # bytes since the last that told anything: the parser keeps a line until it ends
         self._why: str | None = None
 
@@ -116,6 +118,8 @@ class _Connection(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
         expected, self.timeout_keep_alive_task = self.timeout_keep_alive_task, None
         served = self.cycle
         self._unheard += len(data)
@@ -124,23 +128,21 @@ class _Connection(HttpToolsProtocol):
             self.timeout_keep_alive_task = expected
         elif expected is not None:
             expected.cancel()
-        if self._unheard > _LONGEST_HEAD and not self.transport.is_closing():
-            self._hang_up()
-
-    def on_message_begin(self) -> None:
-        self._in_head = True
-        super().on_message_begin()
+        if self._unheard > _LONGEST_HEAD and not self._deaf:
+            self.send_400_response(_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # not behind the body, where it could add to what was checked
+        if not self._in_body:  # nor behind it, where it could add to what was checked
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
         self._why = self._doubt()
         if self._why is not None:
             raise ValueError(self._why)  # of which an answer of 400 is made
         super().on_headers_complete()
+        self._in_body = True
+        if self.parser.should_upgrade():
+            self._deafen()
 
     def on_body(self, body: bytes) -> None:
         self._unheard = 0
@@ -148,30 +150,52 @@ class _Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._unheard = 0
+        self._in_body = False
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        if self._deaf and not self.pipeline:
+            self.transport.close()
+        super().on_response_complete()
+
     def send_400_response(self, msg: str) -> None:
-        super().send_400_response(self._why or msg)
+        """Say what is wrong and hang up; say nothing where other answers are under way, but hang up after them."""
+        if self._is_next_to_answer():
+            self._deaf = True
+            super().send_400_response(self._why or msg)
+            return
+        if self._in_body and self.pipeline:
+            self.pipeline.popleft()  # of which no more will come
+        self._deafen()
 
     def _doubt(self) -> str | None:
         """Return why the head that has come in is not answered; None if it is."""
         names = [name for name, _ in self.headers]
+        version = self.parser.get_http_version()
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > _LONGEST_HEAD:
             return _TOO_LONG
-        if names.count(b"host") > 1 or (b"host" not in names and self.parser.get_http_version() != "1.0"):
+        if version not in ("1.0", "1.1"):
+            return "Expected HTTP/1.0 or HTTP/1.1."
+        if names.count(b"host") > 1 or (b"host" not in names and version != "1.0"):
             return "Expected one Host."
         if not self.url.startswith((b"/", b"*")) or self.parser.get_method() == b"CONNECT":
             return "Expected the path of something here."
+        if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in self.headers):
+            return "Expected no Transfer-Encoding but chunked."
         if self.parser.should_upgrade() and (b"content-length" in names or b"transfer-encoding" in names):
             return "Expected no Upgrade with a body: speak HTTP/1.1 from the beginning."
         return None
 
-    def _hang_up(self) -> None:
-        """Listen no longer to what never ends; say why, unless an answer is under way in whose midst it would be."""
+    def _is_next_to_answer(self) -> bool:
+        """Return whether what comes in now is the next that is answered, and nothing of that answer is out."""
         if self.cycle is None or self.cycle.response_complete:
-            self.send_400_response(_TOO_LONG)
-        else:
-            self.transport.close()
+            return True
+        return self._in_body and not self.pipeline and not self.cycle.response_started
+
+    def _deafen(self) -> None:
+        """Listen to nothing more, and hang up when what was asked by now is answered."""
+        self._deaf = True
+        self.cycle.keep_alive = False
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing of an upgrade that is offered: it is answered as if it were not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from mainspring.api.creates import Created, Creates, Wanted
 from mainspring.api.policy import needs
 from mainspring.api.recorder import Recorder
 from mainspring.errors import InvalidValue, JobNotFound, QuotaExceeded, StoreUnavailable
+from mainspring.model.job import NewJob
 from mainspring.model.token import Role
 from mainspring.store.sql import SqlStore
 
@@ -89,6 +91,51 @@ def test_what_is_refused_is_not_on_record_as_done(app: Mainspring) -> None:
     Creates(app)._create([wanted(acme, "fail") for _ in range(3)])
 
     assert len(app.audit.list()) == 1
+
+
+@pytest.fixture
+def teams_asked(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """Whose jobs the store was asked to keep, call by call."""
+    asked: list[str | None] = []
+    original = SqlStore.enqueue
+
+    def enqueue(store: SqlStore, jobs: Sequence[NewJob], *args: Any) -> Any:
+        asked.append(jobs[0].team)
+        return original(store, jobs, *args)
+
+    monkeypatch.setattr(SqlStore, "enqueue", enqueue)
+    return asked
+
+
+def test_one_that_can_not_be_stored_costs_few_transactions_and_none_before_those_of_others(
+    app: Mainspring, teams_asked: list[str | None]
+) -> None:
+    acme, beta = caller(app, "acme"), caller(app, "beta")
+    orphan = wanted(acme, "fail", after=[app.client.new_ids(1)[0]])
+    good = [wanted(acme, "fail") for _ in range(63)]
+
+    created = Creates(app)._create([*good[:20], orphan, *good[20:], wanted(beta, "fail")])
+
+    assert [number for number, one in enumerate(created) if not isinstance(one, Created)] == [20]
+    assert teams_asked[:2] == ["acme", "beta"]
+    assert len(teams_asked) == 2 + 2 * 6  # two of each size, down to one
+
+
+def test_a_database_that_does_not_answer_is_asked_once(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def unavailable(_: SqlStore, jobs: Sequence[NewJob], *__: object) -> None:
+        asked.append(len(jobs))
+        raise StoreUnavailable("gone")
+
+    monkeypatch.setattr(SqlStore, "enqueue", unavailable)
+
+    acme = caller(app, "acme")
+
+    came = Creates(app)._create([wanted(acme, "fail") for _ in range(3)])
+
+    assert [type(one) for one in came] == [StoreUnavailable] * 3
+    assert asked == [3]
 
 
 def test_one_that_can_not_be_stored_takes_nothing_from_what_the_others_may_have(app: Mainspring) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import socket
 import threading
@@ -17,8 +18,12 @@ import pytest
 from mainspring import Mainspring
 from mainspring import server as server_module
 from mainspring.api import requests
+from mainspring.api.callers import Gate, Settings
 from mainspring.api.crowd import Crowd
+from mainspring.api.recorder import Recorder
+from mainspring.model.token import Token
 from mainspring.server import Server
+from mainspring.tokens import Tokens
 from tests.api.conftest import Client
 from tests.support.waiting import until
 
@@ -150,6 +155,48 @@ def test_a_team_tries_one_channel_at_a_time(server: Server, client_of: Client, m
         trying.join(20)
 
     assert [one.json()["delivered"] for one in told] == [False]
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_those_who_come_while_a_token_is_verified_share_the_answer(
+    app: Mainspring, monkeypatch: pytest.MonkeyPatch, cut_off: bool
+) -> None:
+    """Also if the connection of the one for whom it was asked is cut."""
+    text, token = app.tokens.create("test", {"acme": "viewer"})
+    asked, go_on = threading.Semaphore(0), threading.Event()
+    verify = Tokens.verify
+
+    def verify_slowly(tokens: Tokens, shown: str) -> Token | None:
+        asked.release()
+        assert go_on.wait(20)
+        return verify(tokens, shown)
+
+    async def come() -> list[Token | BaseException | None]:
+        gate = Gate(app, Settings(), Recorder(app))
+        coming = [asyncio.create_task(gate._verified(text)) for _ in range(3)]
+        await asyncio.to_thread(asked.acquire)
+        if cut_off:
+            coming[0].cancel()
+            await asyncio.wait(coming[:1])
+        go_on.set()
+        return await asyncio.gather(*coming[1:], return_exceptions=True)
+
+    monkeypatch.setattr(Tokens, "verify", verify_slowly)
+
+    came = asyncio.run(come())
+
+    assert [one.id for one in came if isinstance(one, Token)] == [token.id] * 2
+    assert not asked.acquire(blocking=False)
+
+
+def test_what_a_server_has_imported_is_kept_from_the_collector_while_it_serves(app: Mainspring) -> None:
+    before = gc.get_freeze_count()
+    server = Server(app, "127.0.0.1", 0)
+    server.start()
+    meanwhile = gc.get_freeze_count()
+    server.stop()
+
+    assert before < meanwhile > gc.get_freeze_count()
 
 
 def test_a_server_that_has_stopped_leaves_nothing_behind(app: Mainspring) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from mainspring.errors import InvalidValue, JobNotFound, StoreError
 from mainspring.model.audit import BEGINNING, Entry, Head, Verdict, extend
+from mainspring.model.job import IfTaken
 from mainspring.store import audit
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
@@ -229,6 +230,20 @@ def test_jobs_are_on_record_exactly_if_they_are_stored(store: SqlStore) -> None:
     assert store.get([job.id for job in jobs]).keys() == {job.id for job in jobs}
     assert [one.target for one in store.audit()] == ["queue-2", "queue-1"]
     assert store.verify_audit() == Verdict(entries=2)
+
+
+@pytest.mark.parametrize("if_taken", IfTaken)
+def test_where_another_job_stands_for_the_one_that_was_asked_for_that_is_on_record(
+    store: SqlStore, if_taken: IfTaken
+) -> None:
+    first, once = new_job(key="k"), new_job(idempotency_key="i")
+    store.enqueue([first, once])
+    asked = [new_job(key="k", if_taken=if_taken, priority=9), new_job(idempotency_key="i"), new_job(key="free")]
+
+    stand = store.enqueue(asked, entries=[Entry("ada", "job.enqueue", str(job.id)) for job in asked])
+
+    assert stand == [first.id, once.id, asked[2].id]
+    assert [one.target for one in reversed(store.audit())] == [str(job_id) for job_id in stand]
 
 
 def test_jobs_that_can_not_be_recorded_are_not_stored(store: SqlStore, url: str) -> None:

@@ -22,6 +22,7 @@ from mainspring.api.readiness import Readiness
 from mainspring.api.recorder import Recorder
 from mainspring.api.routes import (
     alerts,
+    attempts,
     audit,
     dead,
     events,
@@ -34,7 +35,6 @@ from mainspring.api.routes import (
     notifications,
     queues,
     retention,
-    samples,
     schedules,
     secrets,
     teams,
@@ -51,7 +51,7 @@ from mainspring.app import Mainspring
 ROUTES: tuple[Routes, ...] = tuple(
     module.routes
     for module in (
-        *(jobs, history, events, schedules, workflows, teams, queues, workers, samples),
+        *(jobs, attempts, events, schedules, workflows, teams, queues, workers, history),
         *(dead, limits, tokens, audit, health, logs, notifications, alerts, secrets, retention, metrics),
     )
 )

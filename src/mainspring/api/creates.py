@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from uuid import UUID
@@ -38,6 +39,14 @@ class _Recorded(NamedTuple):
     entry: Entry
 
 
+class _Part(NamedTuple):
+    """Jobs of one team that are stored together, and whether it is known that there is room for them."""
+
+    app: Mainspring
+    jobs: Sequence[_Recorded]
+    admitted: bool = False
+
+
 class Creates:
     """Stores jobs for all requests of a server. One that can't be stored fails alone."""
 
@@ -48,10 +57,11 @@ class Creates:
 
     def _create(self, batch: Sequence[Wanted]) -> list[Created | Exception]:
         prepared = [_prepared(wanted) for wanted in batch]
-        sound = [(wanted.caller, new) for wanted, new in zip(batch, prepared, strict=True) if isinstance(new, NewJob)]
-        stored: Stored = {}
-        for app in {id(caller.app): caller.app for caller, _ in sound}.values():
-            stored |= _store(app, [_Recorded(new, _entry(caller, new)) for caller, new in sound if caller.app is app])
+        of_teams: dict[Mainspring, list[_Recorded]] = {}
+        for (caller, _), new in zip(batch, prepared, strict=True):
+            if isinstance(new, NewJob):
+                of_teams.setdefault(caller.app, []).append(_Recorded(new, _entry(caller, new)))
+        stored = _store(deque(_Part(app, jobs) for app, jobs in of_teams.items()))
         jobs = self._app.client.find([one for one in stored.values() if isinstance(one, UUID)])
         return [
             new if isinstance(new, Exception) else _created(wanted.caller.app, new, stored[new.id], jobs)
@@ -59,40 +69,30 @@ class Creates:
         ]
 
 
-def _store(app: Mainspring, jobs: Sequence[_Recorded]) -> Stored:
-    """Store *jobs* of one team; return which job stands for each, or why there is none.
+def _store(parts: deque[_Part]) -> Stored:
+    """Store jobs; return which one stands for each, or why there is none.
 
-    If there is no room for all, each is stored before it is asked whether there is room for the next.
+    What can't be done for all of a part is done for half of it, after all other parts: one mistake costs its own team
+    some transactions, and the others nothing. What fails for one alone, or because the database does not answer, has
+    failed. If there is no room for all, what there is room for is stored before it is asked for more.
     """
-    try:
-        app.admit_prepared([one.new for one in jobs])
-    except Exception as error:  # noqa: BLE001 - told to whoever asked
-        return _each_alone(_store, app, jobs, error)
-    return _enqueue(app, jobs)
-
-
-def _enqueue(app: Mainspring, jobs: Sequence[_Recorded]) -> Stored:
-    """Store *jobs* for which there is room. One that can't be stored has nothing counted again for the others."""
-    try:
-        handles = app.enqueue_prepared([one.new for one in jobs], [one.entry for one in jobs])
-        return {one.new.id: handle.id for one, handle in zip(jobs, handles, strict=True)}
-    except Exception as error:  # noqa: BLE001 - told to whoever asked
-        return _each_alone(_enqueue, app, jobs, error)
-
-
-def _each_alone(
-    deed: Callable[[Mainspring, Sequence[_Recorded]], Stored],
-    app: Mainspring,
-    jobs: Sequence[_Recorded],
-    error: Exception,
-) -> Stored:
-    """Return what comes of *deed* for one job after the other, as it failed for all: they don't depend on each other.
-
-    What fails for one alone, or because the database does not answer, has failed.
-    """
-    if len(jobs) == 1 or isinstance(error, StoreError):
-        return dict.fromkeys((one.new.id for one in jobs), error)
-    return {job_id: found for one in jobs for job_id, found in deed(app, [one]).items()}
+    stored: Stored = {}
+    while parts:
+        app, jobs, admitted = parts.popleft()
+        new = [one.new for one in jobs]
+        try:
+            if not admitted:
+                app.admit_prepared(new)
+            admitted = True  # which is not counted again for those that can be stored
+            handles = app.enqueue_prepared(new, [one.entry for one in jobs])
+            stored |= {one.id: handle.id for one, handle in zip(new, handles, strict=True)}
+        except Exception as error:  # noqa: BLE001 - told to whoever asked
+            if len(jobs) == 1 or isinstance(error, StoreError):
+                stored |= dict.fromkeys((one.id for one in new), error)
+            else:
+                middle = len(jobs) // 2
+                parts += [_Part(app, half, admitted) for half in (jobs[:middle], jobs[middle:])]
+    return stored
 
 
 def _prepared(wanted: Wanted) -> NewJob | Exception:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from mainspring.clock import secret_bytes
 from mainspring.errors import StoreError
@@ -26,6 +28,15 @@ def record(db: Database, entries: Sequence[Entry]) -> None:
 def named(entries: Sequence[Entry]) -> Named:
     """Return *entries* with an id each, made before the first try, so that one whose reply was lost is known again."""
     return [(UUID(bytes=secret_bytes(16), version=4), entry) for entry in entries]
+
+
+def of_standing(given: Named, standing: Mapping[UUID, UUID]) -> Named:
+    """Return entries about jobs to be about those that are *standing* for them: no job has the id of the others."""
+    targets = {str(asked): str(stands) for asked, stands in standing.items()}
+    return [
+        (entry_id, replace(entry, target=targets[entry.target]) if entry.target in targets else entry)
+        for entry_id, entry in given
+    ]
 
 
 def append(tx: Runner, given: Named) -> None:

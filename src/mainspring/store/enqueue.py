@@ -11,7 +11,7 @@ from mainspring.errors import InvalidValue, KeyTaken, StoreUnavailable
 from mainspring.model.audit import Entry
 from mainspring.model.job import IfTaken, NewJob
 from mainspring.store import idempotency, rows
-from mainspring.store.audit import append, named
+from mainspring.store.audit import append, named, of_standing
 from mainspring.store.callers import driver_connection
 from mainspring.store.chunks import chunks
 from mainspring.store.database import Database, Runner
@@ -45,43 +45,68 @@ def enqueue(
     if not jobs:
         return []
     _check_distinct([*jobs, *members])
-    changed: Changed = {}
-    keyed = any(job.key or job.idempotency_key for job in jobs)
-    related = bool(members) or any(job.parents for job in jobs)
-    jobs = marked(jobs) if related else jobs
-    ids = {job.id for job in jobs}
-    pieces = chunks(jobs, _characters)
-    # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job will
-    # stand in its line; and to keep the line locked until then, or while a large batch is written, would hold up all
-    # others who join it.
-    line_up = conn is OWN and not keyed and len(jobs) <= _LARGE and any(job.fair for job in jobs)
-    topics = {topic for job in jobs if not job.members for topic in topics_of(job, has_turn=line_up)}
-    to_record = named(entries)
+    batch = _Batch(jobs, members, entries, own=conn is OWN)
+    if conn is OWN:
+        check_outside()
+        standing = (db.transact if batch.writes_often() else db.attempt)(batch.store)
+        db.wake(batch.topics)
+    else:
+        standing = db.join(driver_connection(conn), batch.store, batch.topics, steps=batch.has_steps())
+    return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
 
-    def work(runner: Runner) -> dict[UUID, UUID]:
-        find = partial(look if conn is OWN else look_later, runner, together=ids)
-        if keyed:
-            standing, outlook = _place_once(runner, jobs, changed, find)
-        else:
-            outlook = find(jobs)
-            turns = take_turns(runner, jobs) if line_up else NONE
-            standing = _place(runner, pieces, changed, turns, outlook.waiting)
-        if related:
-            stored = {job.id for job in jobs if job.id not in standing}
-            _check_parents_stored(jobs, stored, standing)
-            topics.update(_relate(runner, outlook.of(stored), members if jobs[0].id in stored else (), conn is OWN))
-        if to_record:
-            append(runner, to_record)
+
+class _Batch:
+    """Jobs that are stored together, in a transaction of our *own* or of the caller's."""
+
+    def __init__(self, jobs: Sequence[NewJob], members: Sequence[NewJob], entries: Sequence[Entry], own: bool) -> None:
+        self._keyed = any(job.key or job.idempotency_key for job in jobs)
+        self._related = bool(members) or any(job.parents for job in jobs)
+        self._jobs = marked(jobs) if self._related else jobs
+        self._members = members
+        self._own = own
+        self._pieces = chunks(self._jobs, _characters)
+        self._entries = named(entries)
+        self._changed: Changed = {}
+        # In a transaction of the caller's, or for a key that another may have, nobody knows yet when or whether a job
+        # will stand in its line; and to keep the line locked until then, or while a large batch is written, would hold
+        # up all others who join it.
+        self._lines_up = own and not self._keyed and len(jobs) <= _LARGE and any(job.fair for job in jobs)
+        has_turn = self._lines_up
+        self.topics = {topic for job in self._jobs if not job.members for topic in topics_of(job, has_turn=has_turn)}
+
+    def has_steps(self) -> bool:
+        """Return whether to store it takes more than one statement."""
+        return self._keyed or self._related or len(self._pieces) > 1
+
+    def writes_often(self) -> bool:
+        """Return whether more than one of its statements write something."""
+        if len(self._pieces) > 1 or self._lines_up or self._related or self._entries:
+            return True
+        return self._keyed and any(map(_writes_twice, self._jobs))
+
+    def store(self, runner: Runner) -> dict[UUID, UUID]:
+        """Store it, and return the id of the job that stands for each that was not stored anew."""
+        standing, outlook = self._put(runner)
+        if self._related:
+            self._tie(runner, outlook, standing)
+        if self._entries:
+            append(runner, of_standing(self._entries, standing))
         return standing
 
-    if conn is not OWN:
-        standing = db.join(driver_connection(conn), work, topics, steps=keyed or related or len(pieces) > 1)
-    else:
-        check_outside()
-        several = len(pieces) > 1 or line_up or related or to_record or (keyed and any(map(_writes_twice, jobs)))
-        standing = (db.transact if several else db.attempt)(work)
-        db.wake(topics)
-    return [standing.get(job.id, job.id) for job in jobs] if standing else [job.id for job in jobs]
+    def _put(self, runner: Runner) -> tuple[dict[UUID, UUID], Outlook]:
+        together = {job.id for job in self._jobs}
+        find = partial(look if self._own else look_later, runner, together=together)
+        if self._keyed:
+            return _place_once(runner, self._jobs, self._changed, find)
+        outlook = find(self._jobs)
+        turns = take_turns(runner, self._jobs) if self._lines_up else NONE
+        return _place(runner, self._pieces, self._changed, turns, outlook.waiting), outlook
+
+    def _tie(self, runner: Runner, outlook: Outlook, standing: Mapping[UUID, UUID]) -> None:
+        stored = {job.id for job in self._jobs if job.id not in standing}
+        _check_parents_stored(self._jobs, stored, standing)
+        members = self._members if self._jobs[0].id in stored else ()
+        self.topics.update(_relate(runner, outlook.of(stored), members, self._own))
 
 
 def repeats(db: Database, jobs: Sequence[NewJob]) -> set[UUID]:

@@ -184,7 +184,8 @@ class Enqueues(Protocol):
         With *conn*, a connection of the caller's own to the same database, they are part of its transaction: stored
         when that is committed, and not otherwise. Nothing is tried again then, and the driver's errors are passed on.
 
-        *entries* are put at the end of the audit log in the same transaction: exactly if the jobs are stored.
+        *entries* are put at the end of the audit log in the same transaction: exactly if the jobs are stored. One about
+        a job for which another stands is about that other.
         """
         ...
 

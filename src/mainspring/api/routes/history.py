@@ -1,35 +1,28 @@
-"""What became of a job: its attempts, its steps, and why it does not run."""
+"""What became of jobs and what waited, over time."""
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import Annotated, Literal
 
+from fastapi import Query
 from starlette.responses import Response
 
 from mainspring.api.callers import Asking
-from mainspring.api.documents import Attempts, Reasons, Steps
+from mainspring.api.documents import HistoryDocument
+from mainspring.api.pages import QueueName
 from mainspring.api.policy import needs
 from mainspring.api.routing import Routes, answer
-from mainspring.documents.jobs import attempt_document, opened_step, reason_document, step_document
+from mainspring.documents.history import history_document
 from mainspring.model.token import Role
 
-routes = Routes("jobs")
+routes = Routes("history")
 
 
-@routes.get("/jobs/{job_id}/attempts", needs(Role.VIEWER), gives=Attempts)
-def list_attempts(caller: Asking, job_id: UUID) -> Response:
-    """List the attempts of a job, oldest first."""
-    return answer({"items": [attempt_document(one) for one in caller.app.job(job_id).attempts()]})
-
-
-@routes.get("/jobs/{job_id}/explain", needs(Role.VIEWER), gives=Reasons)
-def explain_job(caller: Asking, job_id: UUID) -> Response:
-    """Say why a job does not run, the first reason to lift first."""
-    return answer({"items": [reason_document(one) for one in caller.app.job(job_id).explain()]})
-
-
-@routes.get("/jobs/{job_id}/steps", needs(Role.VIEWER), gives=Steps)
-def list_steps(caller: Asking, job_id: UUID) -> Response:
-    """List the steps that a job has done, and the sleep or signal that it waits for."""
-    job = caller.app.job(job_id)
-    return answer({"items": [step_document(opened_step(job.snapshot, one, caller.keys)) for one in job.stored_steps()]})
+@routes.get("/history", needs(Role.VIEWER), gives=HistoryDocument)
+def show_history(
+    caller: Asking,
+    over: Annotated[Literal["1h", "24h", "7d"], Query(description="How far to look back.")] = "1h",
+    queue: QueueName = None,
+) -> Response:
+    """Tell how many jobs succeeded, failed and waited, and for how long, in equal spans of time until now."""
+    return answer(history_document(caller.app.history(over, queue=queue)))
