@@ -111,7 +111,26 @@ def test_jobs_can_be_chosen_by_time_and_by_error(jobs: Jobs) -> None:
     assert listed("--finished-until", ended) == []
     assert listed("--error", "valueerror: NO LUCK") == [str(failed.id)]
     assert listed("--error", "luck had") == []
-    assert_refused(in_process("jobs", "list", "--since", "yesterday"), "expected --since to be an instant", "yesterday")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "yesterday",
+            ["an instant like 2026-11-18T09:00Z, or a length of time like 90m for how long ago", "'yesterday'"],
+        ),
+        ("-5m", ["a length of time like 90m", "'-5m'"]),
+        ("nan", ["a length of time like 90m", "'nan'"]),
+        ("2026-11-18T09:00", ["a time zone", "2026-11-18T09:00Z"]),
+        ("99999999999d", ["between 0 and 100 years", "'99999999999d'"]),
+        ("9" * 20, ["between 0 and 100 years"]),
+    ],
+)
+def test_what_is_neither_an_instant_nor_how_long_ago_it_was_is_refused(
+    text: str, words: list[str], sqlite_url: str
+) -> None:
+    assert_refused(in_process("jobs", "list", "--since", text, "--url", sqlite_url), "expected --since to", *words)
 
 
 def test_a_long_list_comes_in_pages(jobs: Jobs) -> None:
