@@ -121,7 +121,11 @@ def test_what_is_not_found_refused_or_not_confirmed_is_not_on_record(url: str, m
         ("breakers", "trip", ""),
         ("teams", "set", "No Team"),
         ("secrets", "remove", "none"),
+        ("secrets", "set", "../none"),
+        ("secrets", "set", "empty"),
         ("retention", "remove", "--queue", "none"),
+        ("retention", "set", "--state", "running", "--age", "1d"),
+        ("retention", "set", "--age", "soon"),
         ("alerts", "remove", "none"),
         ("notifications", "remove", "none"),
     ):
