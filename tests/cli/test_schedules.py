@@ -708,6 +708,13 @@ def test_all_well_is_told_with_a_heat_map_and_the_busiest_minutes(url: str) -> N
     assert max(map(len, lines)) <= 80
 
 
+def test_what_jitter_makes_an_average_is_told_as_one(here: str) -> None:
+    with past(here) as made:
+        made.schedules.add("s", "greet", cron("0 0 * * *"), jitter="5m")
+
+    assert ["less", "than", "1", "less", "than", "1"] in [row[-6:] for row in words(run("lint").stdout)]
+
+
 def test_trouble_is_told_in_sentences_and_by_the_exit_code(here: str, folder: Path) -> None:
     write(folder / "tasks.py")
     with past(here, "40d") as made:
