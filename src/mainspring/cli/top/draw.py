@@ -159,7 +159,8 @@ def _log(screen: Screen, detail: Detail, width: int, height: int) -> Iterator[Te
     start = max(0, end - room)
     title = f"Log {start + 1}-{end}/{count}" if room < count else f"Log {count}"
     yield fitted(Text(title, "bold reverse"), width)
-    yield from [log_line(line) for line in detail.lines[start:end]] or [Text("nothing so far", "dim")]
+    nothing = "It has said nothing." if detail.job.state.final else "nothing so far"
+    yield from [log_line(line) for line in detail.lines[start:end]] or [Text(nothing, "dim")]
 
 
 def _title(snapshot: Snapshot) -> Text:
