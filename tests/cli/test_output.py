@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 
 from mainspring.cli.output import cell, listing, printable, show, without_passwords
+from tests.cli.databases import migrated
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,13 @@ def test_a_list_fits_its_terminal(capsys: pytest.CaptureFixture[str], terminal: 
     terminal(60)
 
     assert max(map(len, shown(capsys))) <= 60
+
+
+def test_an_output_that_is_closed_is_told_as_one_that_is_full(sqlite_url: str) -> None:
+    migrated(sqlite_url)
+    program = f"{sys.executable} -m mainspring jobs list --url {sqlite_url}"
+
+    for end, why in ((">&-", "it is closed"), (">/dev/full", "No space left on device")):
+        done = subprocess.run(["sh", "-c", f"{program} {end}"], capture_output=True, text=True, check=False)
+
+        assert (done.returncode, done.stderr) == (2, f"error: can't write the output: {why}; send it elsewhere\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -168,6 +169,8 @@ def _unfold(table: Table) -> None:
 
 @contextmanager
 def _written() -> Iterator[None]:
+    if sys.stdout is None:  # closed before we began; what is said would go nowhere, without a word
+        raise MainspringError("can't write the output: it is closed; send it elsewhere")
     try:
         yield
     except BrokenPipeError:
