@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 
 from mainspring import Mainspring
@@ -12,7 +13,8 @@ from tests.cli.jobs import Jobs
 from tests.cli.program import in_process, mainspring
 
 
-def test_breakers_are_listed_with_why_they_are_open(url: str) -> None:
+def test_breakers_are_listed_with_why_they_are_open(url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     with closing(Mainspring(migrated(url))) as app:
         app.breakers.trip("smtp", lasting="1h", reason="the server is down", by="ada")
         app.breakers.trip("stripe", lasting="1ms", by="bob")

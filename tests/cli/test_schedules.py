@@ -690,7 +690,8 @@ def test_one_without_ticks_says_so(here: str) -> None:
 # lint
 
 
-def test_all_well_is_told_with_a_heat_map_and_the_busiest_minutes(url: str) -> None:
+def test_all_well_is_told_with_a_heat_map_and_the_busiest_minutes(url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     with past(url) as made:
         made.schedules.add("s", "greet", every("1h"))
         made.schedules.add("t", "greet", cron("0 0 * * *"))
