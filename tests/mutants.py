@@ -4670,6 +4670,13 @@ MUTANTS = [
         "tests/cli/test_audit.py::test_every_command_that_changes_something_is_on_record[sqlite",
     ),
     Mutant(
+        "the command that enqueues leaves nothing on record",
+        "cli/enqueue.py",
+        "    (job,) = sender.enqueue_prepared([new], [asked])\n",
+        "    (job,) = sender.enqueue_prepared([new])\n",
+        "tests/cli/test_audit.py::test_what_is_enqueued_is_on_record_together_with_its_job[sqlite",
+    ),
+    Mutant(
         "people are told again by a settle whose reply was lost",
         "store/settle.py",
         "    moved = [*(one for one in settlements if one.job_id in settled.now), *granted]\n",

@@ -74,6 +74,13 @@ def bounds(peaks: Sequence[float]) -> list[int]:
     return sorted({*(bound for bound in between if bound >= lowest), math.ceil(highest)})
 
 
+def expected(amount: float) -> str:
+    """Return a number of a minute as people read it: what jitter makes an average of must not pass for a count."""
+    if amount == int(amount):
+        return f"{amount:,.0f}"
+    return f"about {amount:,.0f}" if amount >= 1 else "less than 1"
+
+
 class _Times(msgspec.Struct, frozen=True):
     """What decides when a schedule fires; those that have it in common are looked at once."""
 

@@ -42,7 +42,24 @@ def test_what_needs_the_database_says_so(server: Server, command: str) -> None:
 
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: expected a database address")
-    assert "this needs the database itself" in done.stderr
+    assert "this needs the database itself: name it by --url or MAINSPRING_URL\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("secrets set ../x", "expected the name of a secret to be 1 to 128 ASCII letters"),
+        ("secrets remove ../secrets/pw", "expected the name of a secret to be 1 to 128 ASCII letters"),
+        ("retention set --state running --age 1d", "expected state to be one in which a job has ended"),
+        ("alerts remove ..", "alert_id: expected 1 to 128 ASCII letters"),
+    ],
+)
+def test_what_is_wrong_with_a_name_is_told_without_the_places_of_requests(
+    server: Server, token: str, command: str, sentence: str
+) -> None:
+    done = in_process(*command.split(), "--url", server.url)
+
+    assert (done.returncode, done.stderr.startswith(f"error: {sentence}")) == (2, True), done.stderr
 
 
 def test_a_token_is_needed(server: Server, token: str, monkeypatch: pytest.MonkeyPatch) -> None:

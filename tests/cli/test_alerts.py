@@ -92,7 +92,7 @@ def test_an_alert_of_a_team_is_seen_by_that_team(sqlite_url: str) -> None:
         (["ded"], "expected RULE to be one of stuck, lag, depth, age, error_rate, dead, missing_workers, "),
         (["depth"], "expected --queue with the rule depth, got none"),
         (["lag", "--over", "3s"], "expected --above with the rule lag, got: --over"),
-        (["lag", "--above", "soon"], "expected --above to be a length of time like 30s"),
+        (["lag", "--above", "soon"], "expected --above to be a duration such as '90s'"),
         (["dead", "--above", "many"], "expected --above to be a whole number up to 999,999,999, got: 'many'"),
         (["dead", "--above", "9" * 5_000], "expected --above to be a whole number up to 999,999,999, got: '999"),
         (["error_rate", "--above", "200%"], "expected --above to be a share such as 0.2 or 20%"),

@@ -121,13 +121,42 @@ def test_what_is_not_found_refused_or_not_confirmed_is_not_on_record(url: str, m
         ("breakers", "trip", ""),
         ("teams", "set", "No Team"),
         ("secrets", "remove", "none"),
+        ("secrets", "set", "../none"),
+        ("secrets", "set", "empty"),
         ("retention", "remove", "--queue", "none"),
+        ("retention", "set", "--state", "running", "--age", "1d"),
+        ("retention", "set", "--age", "soon"),
         ("alerts", "remove", "none"),
         ("notifications", "remove", "none"),
     ):
         assert in_process(*command, "--url", url).returncode != 0
 
     assert entries(url) == []
+
+
+def test_what_is_enqueued_is_on_record_together_with_its_job(url: str) -> None:
+    done = in_process("enqueue", "greet", "Ada", "--key", "k", "--queue", "mail", "--url", url, "--json")
+    in_process("enqueue", "greet", "--team", "acme", "--url", url)
+    refused = in_process("enqueue", "greet", "--queue", "no such name", "--url", url)
+
+    first, second = entries(url)
+    assert (first["action"], first["target"], first["team"]) == (
+        "job.enqueue",
+        json.loads(done.stdout)["id"],
+        "default",
+    )
+    assert first["details"] == {"task": "greet", "queue": "mail", "key": "k"}
+    assert (first["actor"], second["team"], refused.returncode) == (person(), "acme", 2)
+
+
+def test_that_a_notification_is_tried_out_is_on_record(sqlite_url: str) -> None:
+    at = ("--url", migrated(sqlite_url))
+    in_process("notifications", "add", "ops", "--email", "ops@example.org", *at)
+
+    in_process("notifications", "test", "ops", *at)
+
+    *_, last = entries(sqlite_url)
+    assert (last["action"], last["target"], last["team"]) == ("notification.test", "ops", "default")
 
 
 def test_that_a_secret_is_removed_is_on_record(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

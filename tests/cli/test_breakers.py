@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 
 from mainspring import Mainspring
@@ -12,7 +13,8 @@ from tests.cli.jobs import Jobs
 from tests.cli.program import in_process, mainspring
 
 
-def test_breakers_are_listed_with_why_they_are_open(url: str) -> None:
+def test_breakers_are_listed_with_why_they_are_open(url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     with closing(Mainspring(migrated(url))) as app:
         app.breakers.trip("smtp", lasting="1h", reason="the server is down", by="ada")
         app.breakers.trip("stripe", lasting="1ms", by="bob")
@@ -62,6 +64,17 @@ def test_what_makes_no_sense_is_refused(jobs: Jobs) -> None:
         done = in_process("breakers", *wrong)
         assert (done.returncode, done.stderr.startswith("error: expected ")) == (2, True)
     assert jobs.store.breakers() == []
+
+
+def test_who_trips_a_breaker_that_nothing_is_known_of_is_warned(jobs: Jobs) -> None:
+    first, again = (in_process("breakers", "trip", "smtp") for _ in range(2))
+    ghost = in_process("breakers", "trip", "smpt")
+
+    assert (first.returncode, again.returncode, again.stderr) == (0, 0, "")
+    assert first.stderr == (
+        "warning: under breaker smtp nothing has failed lately; if no task has it, nothing is held back\n"
+    )
+    assert ghost.stderr.endswith("nothing is held back, did you mean 'smtp'?\n")
 
 
 def test_a_trip_that_would_not_last_is_refused_in_the_words_that_were_typed(jobs: Jobs) -> None:

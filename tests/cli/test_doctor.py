@@ -34,7 +34,8 @@ def doctor(*arguments: str) -> Done:
     return in_process("doctor", *arguments)
 
 
-def test_a_sound_database_is_well(safe_url: str) -> None:
+def test_a_sound_database_is_well(safe_url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     done = mainspring("doctor", "--url", migrated(safe_url))
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -143,7 +143,7 @@ def test_without_an_app_the_environment_names_the_database(sqlite_url: str, monk
         (["greet", "--priority", "9" * 100_000], ["0 to 100", "'9999"]),
         (["greet", "[" * 100_000], ["64 levels of nesting", "'[[["]),
         (["greet", "--kwargs", '{"a":' * 100_000], ["64 levels of nesting"]),
-        (["greet", "--run-after", "later"], ["--run-after", "30s", "'later'"]),
+        (["greet", "--run-after", "later"], ["--run-after", "'90s'", "'later'"]),
         (["greet", "--run-at", "tomorrow"], ["--run-at", "2030-12-31T09:00:00Z", "'tomorrow'"]),
         (["greet", "--run-at", "2030-01-01T09:00"], ["--run-at", "time zone", "'2030-01-01T09:00'"]),
         (["greet", "--run-at", "2030-01-01T09:00Z", "--run-after", "1m"], ["run_at or run_after", "both"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -28,7 +29,8 @@ def rows(done: Done) -> list[list[str]]:
     return [line.split() for line in done.stdout.splitlines()]
 
 
-def test_jobs_are_listed_newest_first_and_fit_80_columns(url: str) -> None:
+def test_jobs_are_listed_newest_first_and_fit_80_columns(url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     with jobs_in(url) as jobs:
         older, failed, later = jobs.succeed(), jobs.fail(task="send", queue="mail"), jobs.add(delay=3600)
 
@@ -44,20 +46,29 @@ def test_jobs_are_listed_newest_first_and_fit_80_columns(url: str) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_wide_terminal_shows_whole_ids(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wide_terminal_shows_whole_ids(jobs: Jobs, terminal: Callable[[int], None]) -> None:
     job = jobs.add()
-    monkeypatch.setenv("COLUMNS", "120")
+    terminal(120)
 
     assert rows(in_process("jobs", "list"))[1][0] == str(job)
 
 
-def test_long_names_fold_and_nothing_is_lost(jobs: Jobs) -> None:
+def test_long_names_fold_and_nothing_is_lost(jobs: Jobs, terminal: Callable[[int], None]) -> None:
     jobs.add("a" * 100, "q" * 100)
+    terminal(80)
 
     done = in_process("jobs", "list")
 
     assert done.stdout.count("a") >= 100
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_pipe_gets_each_job_whole_on_a_line_of_its_own(jobs: Jobs) -> None:
+    job = jobs.add("a" * 128, "q" * 128)
+
+    (_, line) = rows(in_process("jobs", "list"))
+
+    assert line[:4] == [str(job), "a" * 128, "q" * 128, "ready"]
 
 
 def test_progress_is_shown_where_there_is_any(jobs: Jobs) -> None:
@@ -100,7 +111,26 @@ def test_jobs_can_be_chosen_by_time_and_by_error(jobs: Jobs) -> None:
     assert listed("--finished-until", ended) == []
     assert listed("--error", "valueerror: NO LUCK") == [str(failed.id)]
     assert listed("--error", "luck had") == []
-    assert_refused(in_process("jobs", "list", "--since", "yesterday"), "expected --since to be an instant", "yesterday")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "yesterday",
+            ["an instant like 2026-11-18T09:00Z, or a length of time like 90m for how long ago", "'yesterday'"],
+        ),
+        ("-5m", ["a length of time like 90m", "'-5m'"]),
+        ("nan", ["a length of time like 90m", "'nan'"]),
+        ("2026-11-18T09:00", ["a time zone", "2026-11-18T09:00Z"]),
+        ("99999999999d", ["between 0 and 100 years", "'99999999999d'"]),
+        ("9" * 20, ["between 0 and 100 years"]),
+    ],
+)
+def test_what_is_neither_an_instant_nor_how_long_ago_it_was_is_refused(
+    text: str, words: list[str], sqlite_url: str
+) -> None:
+    assert_refused(in_process("jobs", "list", "--since", text, "--url", sqlite_url), "expected --since to", *words)
 
 
 def test_a_long_list_comes_in_pages(jobs: Jobs) -> None:

@@ -1,10 +1,15 @@
-"""What is said holds no password, and nothing that a terminal would obey."""
+"""What is said holds no password, nothing that a terminal would obey, and for a pipe all there is."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
+
 import pytest
 
-from mainspring.cli.output import printable, without_passwords
+from mainspring.cli.output import cell, listing, printable, show, without_passwords
+from tests.cli.databases import migrated
 
 
 @pytest.mark.parametrize(
@@ -53,3 +58,36 @@ def test_a_password_that_ends_an_address_is_replaced_too() -> None:
 )
 def test_what_a_terminal_would_obey_is_written_as_escapes(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the lines of a list whose rows are long, or of several lines."""
+    table = listing("Name", "Says")
+    table.columns[1].max_width = 9
+    table.add_row(cell("n" * 300), cell("one\ntwo"))
+    table.add_row(cell("m"), cell("a " * 100))
+    show(table, indent=2)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_pipe_gets_each_row_whole_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    head, first, second = shown(capsys)
+
+    assert (head.split(), first) == (["Name", "Says"], f"  {'n' * 300}  one two")
+    assert second == f"  m{' ' * 301}{'a ' * 100}".rstrip()
+
+
+def test_a_list_fits_its_terminal(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None]) -> None:
+    terminal(60)
+
+    assert max(map(len, shown(capsys))) <= 60
+
+
+def test_an_output_that_is_closed_is_told_as_one_that_is_full(sqlite_url: str) -> None:
+    migrated(sqlite_url)
+    program = f"{sys.executable} -m mainspring jobs list --url {sqlite_url}"
+
+    for end, why in ((">&-", "it is closed"), (">/dev/full", "No space left on device")):
+        done = subprocess.run(["sh", "-c", f"{program} {end}"], capture_output=True, text=True, check=False)
+
+        assert (done.returncode, done.stderr) == (2, f"error: can't write the output: {why}; send it elsewhere\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from tests.cli.program import in_process, mainspring
 from tests.cli.projects import write
 
 
-def test_queues_are_listed_with_what_waits_and_who_paused_them(url: str) -> None:
+def test_queues_are_listed_with_what_waits_and_who_paused_them(url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     with jobs_in(url):
         pass
     with closing(Mainspring(url)) as app:

@@ -93,7 +93,7 @@ def test_what_no_rule_covers_goes_by_what_workers_are_told(sqlite_url: str, monk
     ("arguments", "message"),
     [
         ([], "expected an age or a count to keep, got neither"),
-        (["--age", "soon"], "expected --age to be a length of time like 30s"),
+        (["--age", "soon"], "expected --age to be a duration such as '90s'"),
         (["--age", "1d", "--state", "ready"], "expected state to be one in which a job has ended"),
         (["--count", "0"], "--count"),
     ],

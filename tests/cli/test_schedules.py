@@ -7,7 +7,7 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -94,10 +94,7 @@ def here(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
 # list
 
 
-def test_schedules_are_listed_with_their_next_tick_by_their_own_clocks(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+def test_schedules_are_listed_with_their_next_tick_by_their_own_clocks(url: str) -> None:
     with past(url) as made:
         made.schedules.add("b.report", "reports.make", cron("30 9 1 1 *", "Asia/Tokyo"), start=FAR)
         made.schedules.add("a.once", "greet", at(FAR))
@@ -113,7 +110,7 @@ def test_schedules_are_listed_with_their_next_tick_by_their_own_clocks(
     assert report[:11] == ["b.report", "30", "9", "1", "1", "*", "reports.make", "Sat", "2101-01-01", "09:30", "JST"]
 
 
-def test_each_state_has_its_word(here: str) -> None:
+def test_each_state_has_its_word(here: str, terminal: Callable[[int], None]) -> None:
     with past(here, "2h") as made:
         made.schedules.add("active", "greet", LATER)
         made.schedules.add("ended", "greet", at(FAR - timedelta(days=365 * 100)))
@@ -134,6 +131,8 @@ def test_each_state_has_its_word(here: str) -> None:
         "paused": "paused",
         "waits": "waits for its job",
     }
+    assert ["waits", "1s", "after", "its", "job", "greet", "waits", "for", "its", "job"] in words(said("list"))
+    terminal(80)
     assert ["waits", "1s", "after", "its", "job", "waits", "for"] in words(said("list"))
     assert ["paused", "every", "1h", "paused"] in words(said("list"))
 
@@ -146,8 +145,8 @@ def test_a_tick_that_nobody_fired_was_due_some_time_ago(here: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120])
-def test_the_list_fits_and_nothing_of_an_id_is_lost(columns: int, here: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
+def test_the_list_fits_and_nothing_of_an_id_is_lost(columns: int, here: str, terminal: Callable[[int], None]) -> None:
+    terminal(columns)
     with past(here) as made:
         made.schedules.add("x" * 100, "y" * 100, cron("*/5 8-18 1,15 * mon-fri", "Europe/Berlin"))
         made.schedules.add("w", "w", after("5m"))
@@ -629,8 +628,7 @@ def test_what_can_not_be_backfilled_is_refused(
 # history
 
 
-def test_the_history_says_what_became_of_ticks(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
+def test_the_history_says_what_became_of_ticks(url: str) -> None:
     with past(url, "5h") as made:
         start = made.clock.now().replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
         made.schedules.add("s", "greet", every("1m", start), misfire="skip", grace="10s")
@@ -692,7 +690,8 @@ def test_one_without_ticks_says_so(here: str) -> None:
 # lint
 
 
-def test_all_well_is_told_with_a_heat_map_and_the_busiest_minutes(url: str) -> None:
+def test_all_well_is_told_with_a_heat_map_and_the_busiest_minutes(url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     with past(url) as made:
         made.schedules.add("s", "greet", every("1h"))
         made.schedules.add("t", "greet", cron("0 0 * * *"))
@@ -708,6 +707,13 @@ def test_all_well_is_told_with_a_heat_map_and_the_busiest_minutes(url: str) -> N
     assert "up to  ·· 1  ░░ 2" in done.stdout
     assert len(lines[lines.index("Busiest minutes           Ticks  Schedules") + 1 :]) == 5
     assert max(map(len, lines)) <= 80
+
+
+def test_what_jitter_makes_an_average_is_told_as_one(here: str) -> None:
+    with past(here) as made:
+        made.schedules.add("s", "greet", cron("0 0 * * *"), jitter="5m")
+
+    assert ["less", "than", "1", "less", "than", "1"] in [row[-6:] for row in words(run("lint").stdout)]
 
 
 def test_trouble_is_told_in_sentences_and_by_the_exit_code(here: str, folder: Path) -> None:

@@ -91,3 +91,15 @@ def test_secrets_are_sealed_anew_with_the_first_key(monkeypatch: pytest.MonkeyPa
 
     assert in_process("secrets", "rotate").stdout == "2 secrets sealed anew\n"
     assert json.loads(in_process("secrets", "rotate", "--json").stdout) == {"rotated": 0}
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_bytes_that_are_no_text_are_refused_as_such(locale: str) -> None:
+    command = [sys.executable, "-m", "mainspring", "secrets", "set", "bin"]
+    env = os.environ | {"LC_ALL": locale}
+
+    done = subprocess.run(command, input=b"\xff\xfe", env=env, capture_output=True, check=False)
+
+    told = b"error: expected the value of a secret to be UTF-8 text, got bytes that are none; encode it\n"
+    assert (done.returncode, done.stderr) == (2, told)
+    assert listed() == []

@@ -185,6 +185,15 @@ def test_without_a_terminal_all_is_told_once(jobs: Jobs) -> None:
         assert told in done.stdout
 
 
+def test_without_a_terminal_nothing_is_cut(jobs: Jobs) -> None:
+    jobs.run(task="t" * 128, queue="q" * 128)
+
+    lines = in_process("top").stdout.splitlines()
+
+    assert sum("t" * 128 in line for line in lines) == sum(line.startswith("q" * 128) for line in lines) == 1
+    assert max(map(len, lines)) < 300
+
+
 def test_a_team_that_is_shown_no_workers_is_not_told_that_there_are_none(jobs: Jobs) -> None:
     for team, told in (("acme", False), ("default", True)):
         done = in_process("top", "--team", team)

@@ -204,6 +204,13 @@ def test_the_end_of_a_log_is_shown_and_the_rest_by_going_up(app: Mainspring, job
     assert "line 99." in shown(pressed(screen, snapshot, "home", "end").screen, snapshot)
 
 
+def test_an_empty_log_is_told_to_stay_so_once_the_job_has_ended(app: Mainspring, jobs: Jobs) -> None:
+    for job, told in ((jobs.run().id, "nothing so far"), (jobs.succeed().id, "It has said nothing.")):
+        place = Place("job", str(job))
+
+        assert told in shown(Screen(path=(place,)), look(app, place))
+
+
 def test_a_job_that_was_pruned_meanwhile_is_told_of(app: Mainspring, jobs: Jobs) -> None:
     place = Place("job", str(jobs.session.id))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 from mainspring.model.session import NewSession
@@ -10,11 +11,12 @@ from tests.cli.jobs import IDS, jobs_in
 from tests.cli.program import in_process, mainspring
 
 
-def test_each_reason_is_told_with_its_code(url: str) -> None:
+def test_each_reason_is_told_with_its_code(url: str, terminal: Callable[[int], None]) -> None:
     with jobs_in(url) as jobs:
         job = jobs.add(task="send")
         jobs.store.pause([job], "lunch")
 
+    terminal(80)
     done = mainspring("why", str(job), "--url", url)
     told = json.loads(in_process("why", str(job), "--json", "--url", url).stdout)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 from mainspring.model.session import NewSession
@@ -11,7 +12,8 @@ from tests.cli.jobs import IDS, jobs_in
 from tests.cli.program import eventually, in_process, mainspring
 
 
-def test_workers_are_listed_with_whether_they_are_alive(url: str) -> None:
+def test_workers_are_listed_with_whether_they_are_alive(url: str, terminal: Callable[[int], None]) -> None:
+    terminal(80)
     with jobs_in(url) as jobs:
         lost = NewSession(
             id=IDS.next(), name="a-host-with-a-long-name.example.com:4321", lease=timedelta(0, 0.1), queues=["mail"]

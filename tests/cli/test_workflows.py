@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -62,6 +62,11 @@ def expand(jobs: Jobs, task: str, count: int) -> None:
     job = claim(jobs, task)
     members: tuple[NewJob, ...] = tuple(new_job(task=task, workflow=job.id) for _ in range(count))
     jobs.store.settle([settle(job, Expanded(members, encode_plan(Plan(begun=True, gathers=True))))])
+
+
+@pytest.fixture(autouse=True)
+def _at_a_terminal(terminal: Callable[[int], None]) -> None:
+    terminal(80)
 
 
 def shown(*arguments: str) -> str:

@@ -427,6 +427,17 @@ def test_the_busy_hours_of_the_week_are_shown(visitor: Visitor, app: Mainspring)
     assert "about as busy" not in page
 
 
+def test_what_jitter_makes_an_average_is_no_count(visitor: Visitor, app: Mainspring) -> None:
+    for number in range(5):
+        app.schedules.add(f"s{number}", "greet", cron("0 9 * * mon"), args=["Ada"], jitter="4m")
+
+    page = visitor().get("/schedules/heat").text
+
+    assert "Mon 09:00: up to 2 in a minute" in page
+    assert '<td class="number">about 1</td><td class="number">about 1</td>' in page
+    assert "1.25" not in page
+
+
 def test_hours_of_one_shade_are_said_to_be_alike(visitor: Visitor, app: Mainspring) -> None:
     app.schedules.add("steady", "greet", cron("* * * * *"), args=["Ada"])
 

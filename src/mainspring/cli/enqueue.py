@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Annotated, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast
 
 import typer
 
-from mainspring.cli.apps import app_at
+from mainspring.app import Mainspring
+from mainspring.cli.apps import App, app_at
+from mainspring.cli.ids import Handle
+from mainspring.cli.note import entry
 from mainspring.cli.options import AppName, AppUrl, AsJson, Team
 from mainspring.cli.output import say, say_json
 from mainspring.cli.values import arguments, instant, length, priority
 from mainspring.errors import InvalidValue
 from mainspring.model.job import IfTaken
+from mainspring.model.team import DEFAULT_TEAM
 from mainspring.model.text import shortened
 from mainspring.task_handle import Wishes
 
@@ -104,11 +109,22 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     }
     wishes = cast("Wishes", {name: value for name, value in given.items() if value is not None})
     with app_at(url, app, team, new=True) as sender:
-        job = sender.enqueue(task, by_position, by_name, **wishes).refresh()
+        job = _enqueued(sender, task, by_position, by_name, wishes).refresh()
     if as_json:
         say_json({"id": str(job.id), "state": job.state, "task": job.task, "queue": job.queue})
     else:
         say(f"{job.id} {job.state}")
+
+
+def _enqueued(sender: App, task: str, args: Sequence[Any], kwargs: Mapping[str, Any], wishes: Wishes) -> Handle:
+    """Enqueue a job, and return it. That it was asked for is on record together with it, or neither is kept."""
+    if not isinstance(sender, Mainspring):
+        return sender.enqueue(task, args, kwargs, **wishes)
+    new = sender.prepare(task, args, kwargs, **wishes)
+    team = sender.client.scope or DEFAULT_TEAM
+    asked = entry("job.enqueue", str(new.id), team, task=new.task, queue=new.queue, key=new.key)
+    (job,) = sender.enqueue_prepared([new], [asked])
+    return job
 
 
 def check_no_options(context: typer.Context, args: list[str]) -> None:

@@ -22,9 +22,13 @@ def note(app: App, action: str, targets: Iterable[str | None], **details: object
     """
     if not isinstance(app, Mainspring):
         return
-    who, given = person(), {name: _told(value) for name, value in details.items() if value is not None}
     teams = targets if isinstance(targets, Mapping) else {}
-    app.audit.record([Entry(who, action, target, teams.get(target), given) for target in targets])
+    app.audit.record([entry(action, target, teams.get(target), **details) for target in targets])
+
+
+def entry(action: str, target: str | None, team: str | None, **details: object) -> Entry:
+    """Return what is to be on record: that the user of this process asks for *action*, likewise."""
+    return Entry(person(), action, target, team, {name: _told(it) for name, it in details.items() if it is not None})
 
 
 def teams_of(found: Iterable[ToldJob | Schedule]) -> dict[str, str]:

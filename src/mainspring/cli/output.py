@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -29,6 +30,11 @@ _PASSWORDS = (
     (re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE), r"\1***"),
 )
 
+ENDLESS = 100_000
+"""Columns of an output that is no terminal: more than anybody fills. What is cut or wrapped there is lost to `grep`."""
+
+_LAST_BLANKS = re.compile(r" +$", re.MULTILINE)
+
 # What a terminal would obey instead of showing it, and what would have it show the rest in another order. Texts of jobs
 # may come from anybody.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -53,9 +59,17 @@ def say(sentence: str, style: str = "") -> None:
 
 
 def show(table: RenderableType, indent: int = 0) -> None:
-    """Print a table, or a text, that fits the terminal."""
+    """Print a table, or a text, that fits the terminal; elsewhere it is as wide as it takes, one line for each row."""
+    console, shown = _console(), Padding(table, (0, 0, 0, indent), expand=False) if indent else table
     with _written():
-        _console().print(Padding(table, (0, 0, 0, indent), expand=False) if indent else table)
+        if console.is_terminal:
+            console.print(shown)
+            return
+        if isinstance(table, Table):
+            _unfold(table)
+        with console.capture() as lines:
+            console.print(shown)
+        typer.echo(_LAST_BLANKS.sub("", lines.get()), nl=False)
 
 
 def listing(*columns: str) -> Table:
@@ -72,7 +86,7 @@ def cell(text: object, style: str = "") -> Text:
 
 
 def width() -> int:
-    """Return how many columns the output has."""
+    """Return how many columns the output has: a terminal's own, and else ENDLESS."""
     return _console().width
 
 
@@ -138,11 +152,25 @@ def _remark(kind: str, style: str, sentence: str) -> None:
 
 def _console(*, stderr: bool = False) -> Console:
     # Made when needed, so that it speaks to the stream and the width of that moment.
-    return Console(stderr=stderr, highlight=False)
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal:
+        console.width = ENDLESS
+    return console
+
+
+def _unfold(table: Table) -> None:
+    """Have each row of *table* take one line, if it lists things: what tells of one may have paragraphs."""
+    for column in table.columns:
+        column.max_width = None
+        for one in column.cells if table.show_header else ():
+            if isinstance(one, Text):
+                one.plain = one.plain.replace("\n", " ")
 
 
 @contextmanager
 def _written() -> Iterator[None]:
+    if sys.stdout is None:  # closed before we began; what is said would go nowhere, without a word
+        raise MainspringError("can't write the output: it is closed; send it elsewhere")
     try:
         yield
     except BrokenPipeError:

@@ -14,7 +14,7 @@ import msgspec
 
 from mainspring.clock import SystemClock
 from mainspring.errors import InvalidValue, did_you_mean
-from mainspring.model.duration import duration
+from mainspring.model.duration import duration, instant_or_ago
 from mainspring.model.job import JobState, check_name, priority_of
 from mainspring.model.payload import MAX_DEPTH
 from mainspring.model.text import shortened
@@ -30,19 +30,13 @@ VEILED = "@FILE reads it from a file, and - from stdin, where nobody else sees i
 
 _LAST_PORT = 65_535
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
-_LENGTH = re.compile(r"[\d.]+[a-z]?[\da-z.]*")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
 def length(text: str, option: str) -> timedelta:
     """Return the length of time that *text* says, such as `30s` or `1h30m`; a bare number counts seconds."""
-    try:
-        return duration(float(text) if _NUMBER.fullmatch(text) else text, option)
-    except InvalidValue:
-        raise InvalidValue(
-            f"expected {option} to be a length of time like 30s, 10m or 1h30m, got: {shortened(text)}"
-        ) from None
+    return duration(_with_unit(text), option)
 
 
 def instant(text: str, option: str) -> datetime:
@@ -59,9 +53,8 @@ def instant(text: str, option: str) -> datetime:
 
 def past(text: str, option: str) -> datetime:
     """Return the instant that *text* says, or that was as long ago as it says."""
-    if _LENGTH.fullmatch(text):
-        return SystemClock().now() - length(text, option)
-    return instant(text, option)
+    found = instant_or_ago(_with_unit(text), option)
+    return SystemClock().now() - found if isinstance(found, timedelta) else found
 
 
 def level(text: str) -> int:
@@ -184,6 +177,10 @@ def veiled(text: str, option: str) -> str:
 def whole_number(text: str) -> int | None:
     """Return the number that *text* is, if it is one of up to nine digits: Python refuses to read endless ones."""
     return int(text) if text.isdecimal() and len(text) <= 9 else None
+
+
+def _with_unit(text: str) -> str:
+    return f"{text}s" if _NUMBER.fullmatch(text) else text
 
 
 def _object(text: str) -> dict[str, Any]:

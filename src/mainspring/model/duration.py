@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 
 from mainspring.errors import InvalidValue
 from mainspring.model.text import shortened
@@ -27,13 +27,26 @@ def duration(value: Duration, name: str = "duration") -> timedelta:
     """Return *value* as a timedelta: a timedelta, a number of seconds, or text such as `10m` or `1h30m`."""
     length = _read(value)
     if length is None:
-        raise InvalidValue(
-            f"expected {name} to be a duration such as '90s' or '1h30m', a number of seconds or a timedelta, "
-            f"got: {shortened(value)}"
-        )
+        raise InvalidValue(f"expected {name} to be a duration such as '90s' or '1h30m', got: {shortened(value)}")
     if not timedelta(0) <= length <= LONGEST:
         raise InvalidValue(f"expected {name} to be between 0 and 100 years, got: {shortened(value)}")
     return length
+
+
+def instant_or_ago(text: str, name: str, zone: tzinfo | None = None) -> datetime | timedelta:
+    """Return the instant that *text* says, or how long ago it was; one without a time zone is of *zone*, or refused."""
+    if _text(text) is not None:
+        return duration(text, name)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidValue(
+            f"expected {name} to be an instant like 2026-11-18T09:00Z, or a length of time like 90m for how long ago "
+            f"that was, got: {shortened(text)}"
+        ) from None
+    if moment.tzinfo is None and zone is None:
+        raise InvalidValue(f"expected {name} to have a time zone, like 2026-11-18T09:00Z, got: {shortened(text)}")
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def spelled(length: timedelta) -> str:

@@ -32,7 +32,7 @@ from mainspring.model.limits import LimitStatus
 from mainspring.model.queue import Pausable, Pause
 from mainspring.model.rate import Rate
 from mainspring.model.retention import RetentionRule
-from mainspring.model.secret import Secret
+from mainspring.model.secret import Secret, check_secret_name, check_secret_value
 from mainspring.model.session import Session
 from mainspring.model.team import Quotas, Team
 from mainspring.model.token import Role, Token
@@ -68,6 +68,8 @@ def revoke_token(token_id: str) -> Talk[Token]:
 
 def set_secret(name: str, value: str) -> Talk[None]:
     """Keep *value* under *name*, in place of what was kept there."""
+    check_secret_name(name)
+    check_secret_value(value)
     yield Ask(method="PUT", path=f"secrets/{quoted(name)}", body={"value": value}, safe=True)
 
 
@@ -78,6 +80,7 @@ def secrets() -> Talk[list[Secret]]:
 
 def remove_secret(name: str) -> Talk[None]:
     """Remove a secret."""
+    check_secret_name(name)
     yield Ask(method="DELETE", path=f"secrets/{quoted(name)}")
 
 

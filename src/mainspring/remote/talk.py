@@ -6,6 +6,7 @@ A call is a generator: it yields what it asks, gets the document that is answere
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -33,6 +34,8 @@ T = TypeVar("T")
 _PAUSES = (0.1, 0.2, 0.5, 1.0)
 _LONGEST_PAUSE = 10.0
 _PASSING = (502, 503, 504)
+_PLACE = re.compile(r"^(body|path|query|header)\.(?=\w)")
+"""Where in a request a mistake is, which says nothing to whoever has called a function or typed a command."""
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -297,7 +300,7 @@ def _error(answer: httpx.Response) -> MainspringError:
         problem: dict[str, Any] = msgspec.json.decode(answer.content, type=dict[str, Any])
     except msgspec.MsgspecError:
         problem = {}
-    detail = str(problem.get("detail") or f"the server answered {answer.status_code}")
+    detail = _PLACE.sub("", str(problem.get("detail") or f"the server answered {answer.status_code}"))
     name = "".join(part.title() for part in str(problem.get("type", "")).rpartition(":")[2].split("-"))
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, MainspringError)):

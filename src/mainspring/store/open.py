@@ -59,8 +59,7 @@ def _scheme(url: str) -> str:
         raise InvalidURL(f"{_EXPECTED}, got: {_shown(url)}")
     if scheme.lower() in ("http", "https"):
         raise InvalidURL(
-            f"{_EXPECTED}, got that of a server, but this needs the database itself: name it by --url or "
-            "MAINSPRING_URL, or ask the server through mainspring.remote.Client"
+            f"{_EXPECTED}, got that of a server, but this needs the database itself: name it by --url or MAINSPRING_URL"
         )
     if scheme not in _SCHEMES:
         # The rest of the address may hold a password, so only the scheme is shown.

@@ -56,9 +56,7 @@ def test_every_form_is_read(value: Duration, length: timedelta) -> None:
     ],
 )
 def test_what_is_no_length_is_refused(value: Any) -> None:
-    with pytest.raises(
-        InvalidValue, match="to be a duration such as '90s' or '1h30m', a number of seconds or a timedelta, got: "
-    ):
+    with pytest.raises(InvalidValue, match="to be a duration such as '90s' or '1h30m', got: "):
         duration(value)
 
 

@@ -10,7 +10,7 @@ from mainspring.cli.breakers.list import why
 from mainspring.cli.breakers.options import DEFAULT_LASTING, AllAtOnce, BreakerKey, Lasting
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Url
-from mainspring.cli.output import complain, say, say_json
+from mainspring.cli.output import complain, say, say_json, warn
 from mainspring.cli.pauses import By, Reason, who
 from mainspring.cli.times import span
 from mainspring.cli.values import length
@@ -39,12 +39,16 @@ def trip(
         )
     check_breaker_key(key)
     with app_at(url) as app:
+        known = [one.key for one in app.breakers.list()]
         note(app, "breaker.trip", [key], lasting=lasting, reason=reason, by=by)
         tripped = app.breakers.trip(key, lasting=wanted, reason=reason, **who(app, by))
     if as_json:
         say_json(breaker_document(tripped))
     else:
         say(f"{key} is open for {span(wanted)}: {why(tripped)}")
+    if key not in known:  # which may be meant, of one that has worked so far
+        hint = did_you_mean(key, known)
+        warn(f"under breaker {key} nothing has failed lately; if no task has it, nothing is held back{hint}")
 
 
 def reset(key: BreakerKey, all_at_once: AllAtOnce = False, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:

@@ -59,6 +59,7 @@ def send_test(rule_id: RuleId, team: Team = None, url: Url = DEFAULT_URL, as_jso
     """Send a word from this machine and now, as the environment says, and tell what came of it."""
     with app_at(url, team=team) as app:
         to = place(told_rule(app.notifications.get(rule_id)))
+        note(app, "notification.test", {rule_id: team or DEFAULT_TEAM})
         try:
             answer, problem = app.notifications.test(rule_id), None
         except Undelivered as error:

@@ -14,7 +14,7 @@ from mainspring.cli.output import complain, say, say_json
 from mainspring.cli.values import job_state, length
 from mainspring.documents.retention import covers_document, rule_document
 from mainspring.model.job import JobState
-from mainspring.model.retention import Covers
+from mainspring.model.retention import Covers, RetentionRule
 
 _FINAL = [str(state) for state in JobState if state.final]
 _MISSING = 1
@@ -49,11 +49,11 @@ def set_rule(  # noqa: PLR0913 - one parameter for each option
     as_json: AsJson = False,
 ) -> None:
     """Say how long, or how many, finished jobs are kept of a team, a queue or a state; without these, of all others."""
+    covers, lasting = Covers(team, queue, _state(state)), None if age is None else length(age, "--age")
+    RetentionRule(covers, lasting, count).check()
     with app_at(url, team=team) as app:
-        note(app, "retention.set", [str(Covers(team, queue, _state(state)))], age=age, count=count)
-        rule = app.retention.set(
-            queue=queue, state=_state(state), age=None if age is None else length(age, "--age"), count=count
-        )
+        note(app, "retention.set", [str(covers)], age=age, count=count)
+        rule = app.retention.set(queue=queue, state=covers.state, age=lasting, count=count)
     if as_json:
         say_json(rule_document(rule))
     else:

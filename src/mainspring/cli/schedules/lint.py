@@ -16,7 +16,7 @@ from mainspring.cli.output import cell, listing, mark, say, say_json, show
 from mainspring.cli.schedules.heatmap import HeatMap
 from mainspring.cli.schedules.look import instant
 from mainspring.clock import SystemClock
-from mainspring.heat import Heat, heat
+from mainspring.heat import Heat, expected, heat
 from mainspring.lint import Code, Finding, lint
 from mainspring.model.text import counted
 
@@ -76,17 +76,13 @@ def _show_heat(load: Heat) -> None:
         for column in table.columns[1:]:
             column.justify = "right"
         for minute in busiest:
-            table.add_row(cell(instant(minute.at, UTC)), cell(_number(minute.ticks)), cell(_number(minute.schedules)))
+            table.add_row(cell(instant(minute.at, UTC)), cell(expected(minute.ticks)), cell(expected(minute.schedules)))
         show(table)
     if load.left_out:
         say(
             f"Not counted: {counted(load.left_out, 'schedule')}, because there are too many different triggers.",
             "yellow",
         )
-
-
-def _number(amount: float) -> str:
-    return f"{amount:,.0f}" if amount >= _BUSIEST or amount == int(amount) else f"{amount:.1f}"
 
 
 def _as_document(findings: Sequence[Finding], load: Heat) -> dict[str, object]:

@@ -12,7 +12,9 @@ from mainspring.cli.apps import app_at
 from mainspring.cli.note import note
 from mainspring.cli.options import AsJson, Team, Url
 from mainspring.cli.output import say, say_json, warn
+from mainspring.errors import InvalidValue
 from mainspring.model.redact import SHORTEST
+from mainspring.model.secret import check_secret_name, check_secret_value
 from mainspring.model.team import DEFAULT_TEAM
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name by which jobs call it, as in secret://NAME.")]
@@ -20,7 +22,9 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name by which job
 
 def set_secret(name: Name, team: Team = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Keep a secret, or another value for it. The value is asked for, or read from the standard input."""
+    check_secret_name(name)
     value = _value(name)
+    check_secret_value(value)
     with app_at(url, team=team) as app:
         note(app, "secret.set", [name])
         app.secrets.set(name, value)
@@ -48,4 +52,11 @@ def _value(name: str) -> str:
     """Return the value, which is no argument: those stand in the shell's history, and every user can list them."""
     if sys.stdin.isatty():
         return str(typer.prompt(f"Value of {name}", hide_input=True, confirmation_prompt=True, err=True))
-    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    try:
+        text = sys.stdin.read()
+        text.encode()  # bytes that are no text are lone surrogates in some locales, and refused at once in others
+    except UnicodeError:
+        raise InvalidValue(
+            "expected the value of a secret to be UTF-8 text, got bytes that are none; encode it"
+        ) from None
+    return text.removesuffix("\n").removesuffix("\r")

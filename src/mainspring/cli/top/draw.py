@@ -9,6 +9,7 @@ from itertools import islice, zip_longest
 from rich.text import Text
 
 from mainspring.cli.jobs.look import COLOURS
+from mainspring.cli.output import ENDLESS
 from mainspring.cli.times import ago
 from mainspring.cli.top.detail import facts, log_line, of_job
 from mainspring.cli.top.grid import Grid, fitted, flat
@@ -59,8 +60,13 @@ def plain(snapshot: Snapshot, width: int) -> Iterator[Text]:
     """Yield all panels one below the other, for where there is no screen to draw on."""
     yield _totals(snapshot)
     for panel in panels(snapshot):
+        grid, count = panel_grid(panel, snapshot), len(things(panel, snapshot))
+        wide = width
+        if width == ENDLESS:
+            grid = grid.uncut()
+            wide = grid.wanted(f"{panel} {count}")
         yield Text()
-        yield from _window(panel_grid(panel, snapshot), panel, None, (width, len(things(panel, snapshot)) + 2))
+        yield from _window(grid, panel, None, (wide, count + 2))
 
 
 def _body(screen: Screen, snapshot: Snapshot, width: int, height: int) -> Iterable[Text]:
@@ -153,7 +159,8 @@ def _log(screen: Screen, detail: Detail, width: int, height: int) -> Iterator[Te
     start = max(0, end - room)
     title = f"Log {start + 1}-{end}/{count}" if room < count else f"Log {count}"
     yield fitted(Text(title, "bold reverse"), width)
-    yield from [log_line(line) for line in detail.lines[start:end]] or [Text("nothing so far", "dim")]
+    nothing = "It has said nothing." if detail.job.state.final else "nothing so far"
+    yield from [log_line(line) for line in detail.lines[start:end]] or [Text(nothing, "dim")]
 
 
 def _title(snapshot: Snapshot) -> Text:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 
-from mainspring.cli.output import printable
+from mainspring.cli.output import ENDLESS, printable
 
 _GAP = 2
 
@@ -39,6 +39,17 @@ class Grid:
         widths = self._widths(len(title), width)
         head = [Text(title), *(Text(column.title) for column in self.columns[1:])]
         return [self._line(row, widths, width) for row in (head, *self.rows)]
+
+    def uncut(self) -> Grid:
+        """Return the same with columns that cut nothing, given the room."""
+        return replace(self, columns=[replace(column, most=ENDLESS) for column in self.columns])
+
+    def wanted(self, title: str) -> int:
+        """Return how wide it is with nothing left out."""
+        wide = [self._wanted(number, len(title)) for number in range(len(self.columns))]
+        rest = next(number for number, column in enumerate(self.columns) if column.rest)
+        wide[rest] = max(wide[rest], self.columns[rest].least)
+        return sum(wide) + _GAP * (len(wide) - 1)
 
     def _line(self, row: Sequence[Text], widths: dict[int, int], width: int) -> Text:
         parts = []

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC
 from typing import Any
 
 from starlette.responses import Response
@@ -15,11 +14,10 @@ from mainspring.client import Match
 from mainspring.documents.jobs import attempt_document, job_document, opened_step, step_document
 from mainspring.errors import InvalidValue
 from mainspring.job_handle import JobHandle, id_of
-from mainspring.model.duration import duration
+from mainspring.model.duration import instant_or_ago
 from mainspring.model.ids import made_at
 from mainspring.model.job import UNFINISHED, Job, JobState
 from mainspring.model.lifecycle import REPLAYABLE
-from mainspring.model.text import shortened
 from mainspring.model.token import ALL_TEAMS, Role
 from mainspring.store.protocol import JobFilter
 from mainspring.web.look import picked
@@ -77,22 +75,9 @@ def list_jobs(visit: Visit) -> Response:
 def wanted_of(asked: Mapping[str, str]) -> Match:
     """Return which jobs an address asks for. A time without a zone is one of UTC, as pages show them."""
     wanted: dict[str, Any] = {name: text for name in Match.__annotations__ if (text := asked.get(name, "").strip())}
-    wanted |= {name: _moment(wanted[name], name) for name in _TIMES & wanted.keys()}
+    wanted |= {name: instant_or_ago(wanted[name], name, UTC) for name in _TIMES & wanted.keys()}
     given: Match = wanted  # type: ignore[assignment]
     return given
-
-
-def _moment(text: str, name: str) -> datetime | timedelta:
-    """Return the instant that *text* says, or how long ago that was."""
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    with suppress(InvalidValue):
-        return duration(text, name)
-    raise InvalidValue(
-        f"expected {name} to be an instant like 2026-11-18T09:00Z, or a length of time like 90m for how long ago that "
-        f"was, got: {shortened(text)}"
-    )
 
 
 def _typed(asked: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -13,7 +14,7 @@ from starlette.responses import Response
 from mainspring.api.policy import needs
 from mainspring.documents.schedules import schedule_document, schedule_state
 from mainspring.errors import InvalidValue, ScheduleNotFound
-from mainspring.heat import bounds, heat
+from mainspring.heat import bounds, expected, heat
 from mainspring.model.preview import Preview
 from mainspring.model.schedule import Origin, Schedule, spread
 from mainspring.model.team import full_name
@@ -59,10 +60,12 @@ def show_heat(visit: Visit) -> Response:
     return visit.show(
         "heat.html",
         days=load.days(),
-        peaks=peaks,
+        peaks={place: math.ceil(peak) for place, peak in peaks.items()},  # as what the legend says
         levels={place: bisect_left(ends, peak) + 1 if peak else 0 for place, peak in peaks.items()},
         bounds=ends,
-        busiest=[(instant(minute.at, UTC), minute) for minute in load.busiest(_BUSIEST)],
+        busiest=[
+            (instant(one.at, UTC), expected(one.ticks), expected(one.schedules)) for one in load.busiest(_BUSIEST)
+        ],
         left_out=load.left_out,
     )
 
