@@ -140,6 +140,27 @@ MUTANTS = [
         f"{WORKER_SAMPLES}::test_a_flood_of_one_kind_is_its_teams[sqlite",
     ),
     Mutant(
+        "charts show what was decided, whatever became of it",
+        "worker/settle.py",
+        "if came := settled.otherwise:",
+        "if came := {}:",
+        f"{WORKER_SAMPLES}::test_what_a_breaker_spares_has_not_failed[sqlite",
+    ),
+    Mutant(
+        "who settles is not told which jobs were spared",
+        "store/settle.py",
+        "if one.outcome == SPARED}",
+        "if False}",
+        f"{BREAKERS}::test_who_settles_is_told_which_jobs_were_spared[sqlite",
+    ),
+    Mutant(
+        "who settles is not told which jobs were cancelled meanwhile",
+        "store/settle.py",
+        "    return spared | came",
+        "    return spared",
+        f"{SETTLE}::test_who_settles_is_told_what_became_of_jobs_for_which_something_else_was_wished[sqlite",
+    ),
+    Mutant(
         "counts take the place of earlier ones (sqlite)",
         f"{SQLITE}/samples.sql",
         "sample.succeeded + excluded.succeeded",
