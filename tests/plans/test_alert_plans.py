@@ -167,3 +167,23 @@ def test_sqlite_measures_by_an_index(filled_sqlite: Path, name: str, index: str,
 
     assert f"mainspring_{index}" in plan, plan
     assert not re.search(r"SCAN (job|mainspring_(jobs|jobs_done|schedules|ticks))\b(?!.*INDEX)", plan), plan
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_postgres_looks_for_lower_priorities_only_where_there_may_be_more(filled_postgres: str, mode: str) -> None:
+    plans = [plan_of(filled_postgres, "oldest_ready", mode, look=look) for look in (10, 2 * LIVE)]
+    leaps = [int(rows) for plan in plans for rows in re.findall(r"Recursive Union .*actual rows=(\d+)", plan)]
+
+    assert leaps == [1, 0], plans  # the last that was seen, with none beyond; and none where all were seen
+
+
+def test_sqlite_leaps_from_priority_to_priority_rather_than_ask_for_each(filled_sqlite: Path) -> None:
+    values = {key: _plain(value) for key, value in GIVEN.items()} | {"now": 0, "look": 10}
+    connection = sqlite3.connect(filled_sqlite)
+    steps: list[None] = []
+    connection.set_progress_handler(lambda: steps.append(None), 1)
+    (statement,) = load_queries("mainspring.store.sqlite")["oldest_ready"].statements
+    connection.execute(statement, values).fetchall()
+    connection.close()
+
+    assert len(steps) < 2_000  # to ask for each of a hundred takes five thousand

@@ -284,3 +284,7 @@ AND NOT EXISTS (
 -- When that span of so many seconds began in which `at` lies.
 -- name: span_start
 timestamptz 'epoch' + floor(extract(epoch FROM at) / span) * span * interval '1 second'
+
+-- Where the ranks of the next lower priority begin, from that of a job on.
+-- name: next_level
+((levels.rank >> 53) + 1) << 53

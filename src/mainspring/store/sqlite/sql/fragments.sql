@@ -290,3 +290,7 @@ AND NOT EXISTS (
 -- When that span of so many seconds began in which `at` lies.
 -- name: span_start
 at / (span * 1000000) * (span * 1000000)
+
+-- Where the ranks of the next lower priority begin, from that of a job on.
+-- name: next_level
+((levels.rank >> 53) + 1) << 53
