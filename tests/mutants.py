@@ -65,6 +65,7 @@ WEB_JOBS, WEB_ACCESS, INSPECT = (
 )
 CAPTURE, TRACES = "tests/worker/test_capture.py", "tests/worker/test_traces.py"
 LOGS, METRICS = "tests/conformance/test_logs.py", "tests/metrics/test_metrics.py"
+SAMPLE_RACES, ALERT_PLANS = "tests/races/test_sample_races.py", "tests/plans/test_alert_plans.py"
 SAMPLES, WORKER_SAMPLES = "tests/conformance/test_samples.py", "tests/worker/test_sample.py"
 HEARTBEAT, SETTLER, EXECUTE, QUEUES = (
     f"tests/worker/test_{name}.py" for name in ("heartbeat", "settler", "execute", "queues")
@@ -219,9 +220,58 @@ MUTANTS = [
     Mutant(
         "one who died while he looked has seen that nothing waits (sqlite)",
         f"{SQLITE}/samples.sql",
-        "since >= :first AND done;",
-        "since >= :first;",
+        "since >= :first AND done AND (",
+        "since >= :first AND (",
         f"{SAMPLES}::test_one_who_died_while_he_looked_has_seen_nothing[sqlite",
+    ),
+    Mutant(
+        "a queue that nobody looked at is said to be empty (sqlite)",
+        f"{SQLITE}/samples.sql",
+        "AND (:queue IS NULL OR upto IS NULL OR :queue <= upto)",
+        "",
+        f"{SAMPLES}::test_queues_that_nobody_looked_at_by_themselves_are_part_of_the_whole_and_not_said_to_be_empty[sqlite",
+    ),
+    Mutant(
+        "a queue that nobody looked at is said to be empty (postgres)",
+        f"{POSTGRES}/samples.sql",
+        "AND (CAST(:queue AS text) IS NULL OR upto IS NULL OR :queue <= upto)",
+        "",
+        f"{SAMPLES}::test_queues_that_nobody_looked_at_by_themselves_are_part_of_the_whole_and_not_said_to_be_empty[postgres",
+    ),
+    Mutant(
+        "queues that nobody looked at by themselves are left out of the whole",
+        "store/samples.py",
+        "if last is not None:",
+        "if False:",
+        f"{SAMPLES}::test_queues_that_nobody_looked_at_by_themselves_are_part_of_the_whole_and_not_said_to_be_empty[sqlite",
+    ),
+    Mutant(
+        "as many places are kept as there are names",
+        "store/samples.py",
+        "if len(counts) <= PLACES:",
+        "if True:",
+        f"{SAMPLES}::test_places_beyond_so_many_are_counted_by_their_teams_alone[sqlite",
+    ),
+    Mutant(
+        "those that add to the history wait for each other in a circle",
+        "store/samples.py",
+        "sorted(named, key=itemgetter(0))",
+        "list(named)",
+        f"{SAMPLE_RACES}::test_those_that_add_the_same_places_in_another_order_do_not_wait[postgres",
+    ),
+    Mutant(
+        "those that add what their reapers have failed wait for each other in a circle",
+        "store/samples.py",
+        "in sorted(failed.items())",
+        "in failed.items()",
+        f"{SAMPLE_RACES}::test_nor_do_those_that_add_what_their_reapers_have_failed[postgres",
+    ),
+    Mutant(
+        "the planner decides who waits for whom (postgres)",
+        f"{POSTGRES}/samples.sql",
+        "ORDER BY span, position\n",
+        "",
+        f"{ALERT_PLANS}::test_postgres_adds_samples_in_the_order_in_which_they_are_given",
     ),
     Mutant(
         "samples are kept for ever",
