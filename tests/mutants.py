@@ -4999,6 +4999,13 @@ MUTANTS = [
         f"{INSPECT}::test_one_look_is_not_far_and_says_where_to_go_on[many-sqlite",
     ),
     Mutant(
+        "jobs that have become many since they were counted are taken for few",
+        "store/inspect.py",
+        "None if found[0][0] > FEW else [",
+        "[",
+        f"{INSPECT}::test_jobs_that_have_become_many_since_they_were_counted_are_not_taken_for_few[sqlite",
+    ),
+    Mutant(
         "a look goes on without end for what nothing is like",
         "store/inspect.py",
         "rest = _look_back(db, way, wanted)",
