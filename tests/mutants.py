@@ -66,6 +66,7 @@ WEB_JOBS, WEB_ACCESS, INSPECT = (
 )
 CAPTURE, TRACES = "tests/worker/test_capture.py", "tests/worker/test_traces.py"
 LOGS, METRICS = "tests/conformance/test_logs.py", "tests/metrics/test_metrics.py"
+SAMPLE_RACES, ALERT_PLANS = "tests/races/test_sample_races.py", "tests/plans/test_alert_plans.py"
 SAMPLES, WORKER_SAMPLES = "tests/conformance/test_samples.py", "tests/worker/test_sample.py"
 HEARTBEAT, SETTLER, EXECUTE, QUEUES = (
     f"tests/worker/test_{name}.py" for name in ("heartbeat", "settler", "execute", "queues")
@@ -141,6 +142,27 @@ MUTANTS = [
         f"{WORKER_SAMPLES}::test_a_flood_of_one_kind_is_its_teams[sqlite",
     ),
     Mutant(
+        "charts show what was decided, whatever became of it",
+        "worker/settle.py",
+        "if came := settled.otherwise:",
+        "if came := {}:",
+        f"{WORKER_SAMPLES}::test_what_a_breaker_spares_has_not_failed[sqlite",
+    ),
+    Mutant(
+        "who settles is not told which jobs were spared",
+        "store/settle.py",
+        "if one.outcome == SPARED}",
+        "if False}",
+        f"{BREAKERS}::test_who_settles_is_told_which_jobs_were_spared[sqlite",
+    ),
+    Mutant(
+        "who settles is not told which jobs were cancelled meanwhile",
+        "store/settle.py",
+        "    return spared | came",
+        "    return spared",
+        f"{SETTLE}::test_who_settles_is_told_what_became_of_jobs_for_which_something_else_was_wished[sqlite",
+    ),
+    Mutant(
         "counts take the place of earlier ones (sqlite)",
         f"{SQLITE}/samples.sql",
         "sample.succeeded + excluded.succeeded",
@@ -199,9 +221,58 @@ MUTANTS = [
     Mutant(
         "one who died while he looked has seen that nothing waits (sqlite)",
         f"{SQLITE}/samples.sql",
-        "since >= :first AND done;",
-        "since >= :first;",
+        "since >= :first AND done AND (",
+        "since >= :first AND (",
         f"{SAMPLES}::test_one_who_died_while_he_looked_has_seen_nothing[sqlite",
+    ),
+    Mutant(
+        "a queue that nobody looked at is said to be empty (sqlite)",
+        f"{SQLITE}/samples.sql",
+        "AND (:queue IS NULL OR upto IS NULL OR :queue <= upto)",
+        "",
+        f"{SAMPLES}::test_queues_that_nobody_looked_at_by_themselves_are_part_of_the_whole_and_not_said_to_be_empty[sqlite",
+    ),
+    Mutant(
+        "a queue that nobody looked at is said to be empty (postgres)",
+        f"{POSTGRES}/samples.sql",
+        "AND (CAST(:queue AS text) IS NULL OR upto IS NULL OR :queue <= upto)",
+        "",
+        f"{SAMPLES}::test_queues_that_nobody_looked_at_by_themselves_are_part_of_the_whole_and_not_said_to_be_empty[postgres",
+    ),
+    Mutant(
+        "queues that nobody looked at by themselves are left out of the whole",
+        "store/samples.py",
+        "if last is not None:",
+        "if False:",
+        f"{SAMPLES}::test_queues_that_nobody_looked_at_by_themselves_are_part_of_the_whole_and_not_said_to_be_empty[sqlite",
+    ),
+    Mutant(
+        "as many places are kept as there are names",
+        "store/samples.py",
+        "if len(counts) <= PLACES:",
+        "if True:",
+        f"{SAMPLES}::test_places_beyond_so_many_are_counted_by_their_teams_alone[sqlite",
+    ),
+    Mutant(
+        "those that add to the history wait for each other in a circle",
+        "store/samples.py",
+        "sorted(named, key=itemgetter(0))",
+        "list(named)",
+        f"{SAMPLE_RACES}::test_those_that_add_the_same_places_in_another_order_do_not_wait[postgres",
+    ),
+    Mutant(
+        "those that add what their reapers have failed wait for each other in a circle",
+        "store/samples.py",
+        "in sorted(failed.items())",
+        "in failed.items()",
+        f"{SAMPLE_RACES}::test_nor_do_those_that_add_what_their_reapers_have_failed[postgres",
+    ),
+    Mutant(
+        "the planner decides who waits for whom (postgres)",
+        f"{POSTGRES}/samples.sql",
+        "ORDER BY span, position\n",
+        "",
+        f"{ALERT_PLANS}::test_postgres_adds_samples_in_the_order_in_which_they_are_given",
     ),
     Mutant(
         "samples are kept for ever",
@@ -5078,6 +5149,13 @@ MUTANTS = [
         "jobs[-1].id if len(jobs) == limit else rest)",
         "jobs[-1].id if len(jobs) == limit else None)",
         f"{INSPECT}::test_one_look_is_not_far_and_says_where_to_go_on[many-sqlite",
+    ),
+    Mutant(
+        "jobs that have become many since they were counted are taken for few",
+        "store/inspect.py",
+        "None if found[0][0] > FEW else [",
+        "[",
+        f"{INSPECT}::test_jobs_that_have_become_many_since_they_were_counted_are_not_taken_for_few[sqlite",
     ),
     Mutant(
         "a look goes on without end for what nothing is like",

@@ -54,6 +54,17 @@ class Counts:
         self.retried = 0  # attempts that failed and are made again
         self.waits = Histogram(SECONDS)
 
+    @property
+    def jobs(self) -> int:
+        return self.succeeded + self.failed + self.retried
+
+    def merge(self, other: Counts) -> None:
+        """Add all that *other* has counted."""
+        self.succeeded += other.succeeded
+        self.failed += other.failed
+        self.retried += other.retried
+        self.waits.merge(other.waits)
+
 
 Place = tuple[str | None, str]
 """Whose the jobs are, as that is stored, and the queue that they came from."""

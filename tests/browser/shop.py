@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -26,7 +25,7 @@ from mainspring.model.history import span_start
 from mainspring.model.job import Job
 from mainspring.model.journal import LogLine, Progress
 from mainspring.model.session import NewSession
-from mainspring.store import rows, samples
+from mainspring.store import samples
 from mainspring.store.sql import SqlStore
 from mainspring.tally import Counts
 from mainspring.testing import SettableClock, drain
@@ -201,8 +200,8 @@ def _add_history(app: Mainspring, clock: SettableClock) -> None:
         for _ in range(counts.succeeded):
             counts.waits.add(abs(chance.gauss(0.02, 0.02)) + 2 * away)
         store.add_counts({(None, "payments"): counts})
-        waiting = rows.document([("default", "payments", int(busy / 3) + 60 * away, (1 + 90 * away) * 1_000_000)])
-        store._db.transact(partial(samples._put, since=span_start(clock.now(), timedelta(minutes=1)), levels=waiting))
+        waiting = ("default", "payments", int(busy / 3) + 60 * away, (1 + 90 * away) * 1_000_000)
+        samples._put(store._db, span_start(clock.now(), timedelta(minutes=1)), [waiting], None)
     clock.jump(now)
 
 

@@ -154,6 +154,17 @@ def _started(store: SqlStore, count: int) -> list[Job]:
     return claim(store)
 
 
+def test_who_settles_is_told_which_jobs_were_spared(store: SqlStore) -> None:
+    retried, also, late = _started(store, 3)
+
+    settled = store.settle([settle(job, DOWN, RETRY) for job in (retried, also, late)])
+
+    assert settled == {retried.id, also.id, late.id}
+    assert {job_id: (one.outcome, one.state) for job_id, one in settled.otherwise.items()} == {
+        late.id: ("spared", JobState.BLOCKED)
+    }
+
+
 def test_the_last_attempt_is_spared_too(store: SqlStore) -> None:
     (job,) = open_it(store, more=1)
 

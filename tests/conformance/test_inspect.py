@@ -15,10 +15,11 @@ from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Succeeded
 from mainspring.model.retry import Retry
 from mainspring.store import inspect
+from mainspring.store.database import Row
 from mainspring.store.protocol import JobFilter
 from mainspring.store.sql import SqlStore
 from mainspring.testing import SettableClock
-from tests.support.factories import claimed_job, new_id, new_job, new_jobs, opened_session
+from tests.support.factories import claimed_job, end, new_id, new_job, new_jobs, opened_session
 
 
 def test_jobs_are_found_wherever_they_are(store: SqlStore) -> None:
@@ -102,6 +103,17 @@ def test_pages_go_by_when_jobs_ended(store: SqlStore, clock: SettableClock) -> N
     assert found(JobFilter(finished_since=second, state=JobState.READY)) == set()
 
 
+def test_a_job_that_was_made_by_a_clock_far_ahead_has_ended_when_it_did(store: SqlStore, clock: SettableClock) -> None:
+    began = clock.now()
+    ahead = new_job(id=first_id(began + timedelta(hours=3)))
+    store.enqueue([ahead])
+    end(store, ahead)
+    clock.advance("1m")
+
+    (found,) = store.page(JobFilter(finished_since=began, finished_until=clock.now()))
+    assert found.id == ahead.id
+
+
 def failed_with(store: SqlStore, message: str, retry: Retry | None = None, *, type: str = "ValueError") -> UUID:  # noqa: A002
     job = claimed_job(store)
     failure = Failure(type=type, message=message, traceback="File nowhere.py, in a_line_of_code")
@@ -117,6 +129,10 @@ def failed_with(store: SqlStore, message: str, retry: Retry | None = None, *, ty
         ("valueerror: no luck", {"dead", "retrying"}),
         ("KeyErr", {"odd"}),
         ('"quoted" \\ and\nbroken', {"odd"}),
+        ("and\\nbroken", set()),
+        ("nbroken", set()),
+        ("u0001", set()),
+        ("text\t\x01", {"odd"}),
         ("ünï", {"odd"}),
         ("BROKEN ünï TEXT", {"odd"}),
         ("ÜNÏ", set()),
@@ -129,7 +145,7 @@ def test_pages_go_by_what_an_error_says(store: SqlStore, text: str, expected: se
     failed = {
         "dead": failed_with(store, "no luck"),
         "retrying": failed_with(store, "No luck", Retry(base="1h")),
-        "odd": failed_with(store, 'a "quoted" \\ and\nbroken ünï text', type="KeyError"),
+        "odd": failed_with(store, 'a "quoted" \\ and\nbroken ünï text\t\x01', type="KeyError"),
     }
     store.settle([settle(claimed_job(store), Succeeded("1"))])
     store.enqueue(new_jobs(1))
@@ -214,6 +230,33 @@ def test_one_look_ends_where_it_has_seen_enough_though_nothing_fits(
     assert (first.jobs, first.before) == ([], jobs[-6].id)
     assert (second.jobs, second.before) == ([], jobs[0].id)
     assert store.look(JobFilter(task="none"), before=second.before).before is None
+
+
+def test_one_look_without_a_filter_goes_as_far_as_it_takes(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect, "LOOKED", 2)
+    jobs = new_jobs(6)
+    store.enqueue(jobs)
+
+    assert [job.id for job in store.look(limit=5).jobs] == [job.id for job in reversed(jobs[1:])]
+
+
+def test_jobs_that_have_become_many_since_they_were_counted_are_not_taken_for_few(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspect, "FEW", 3)
+    jobs, read = new_jobs(5), store._db.read
+
+    def read_while_more_come(query: str, **given: object) -> list[Row]:
+        found = read(query, **given)
+        if query == "few":
+            store.enqueue(jobs[3:])
+        return found
+
+    store.enqueue(jobs[:3])
+    monkeypatch.setattr(store._db, "read", read_while_more_come)
+    page = store.look(JobFilter(state=JobState.READY))
+
+    assert ([job.id for job in page.jobs], page.before) == ([job.id for job in reversed(jobs)], None)
 
 
 def test_unfinished_jobs_are_counted_by_queue_and_state(store: SqlStore) -> None:

@@ -163,6 +163,39 @@ def test_a_quick_look_at_queues_counts_the_same_as_a_long_one(store: SqlStore, t
         assert store.queues(team, quick=True) == store.queues(team)
 
 
+def test_a_quick_look_at_more_queues_than_jobs_it_looks_at_sees_the_oldest_of_each(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "FIRST", 2)
+    store.enqueue([new_job(queue=queue, priority=1) for queue in "abc"])
+    clock.advance("5s")
+    store.enqueue([new_job(queue="a", priority=10), new_job(queue="a", priority=5)])
+
+    assert [queue.oldest_ready for queue in store.queues(quick=True)] == [timedelta(seconds=5)] * 3
+
+
+def test_a_quick_look_says_of_so_many_queues_only_how_long_their_oldest_has_waited(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "QUEUES", 2)
+    store.enqueue([new_job(queue=queue) for queue in "bca"])
+
+    assert [queue.oldest_ready is not None for queue in store.queues(quick=True)] == [True, True, False]
+    assert all(queue.oldest_ready is not None for queue in store.queues())
+
+
+def test_a_bound_on_counts_is_never_so_low_that_it_tells_nothing(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "LOOKED", 1)
+    monkeypatch.setattr(queues, "LOOKED_UP", 1)
+    for team in (None, "acme"):
+        store.enqueue([new_job(queue=queue, team=team) for queue in "aaabbb"])
+
+    for team in (None, "default", "acme"):
+        assert all(not queue.more for queue in store.queues(team, quick=True))
+
+
 def test_a_quick_look_at_queues_says_of_which_states_there_are_more(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

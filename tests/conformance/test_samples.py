@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
-from mainspring.errors import InvalidValue
+from mainspring.errors import InvalidValue, StoreError
 from mainspring.model.history import SCALES, Sample
-from mainspring.store import open_store
+from mainspring.store import open_store, samples
+from mainspring.store.database import Database
 from mainspring.store.sql import SqlStore
 from mainspring.tally import Counts
 from mainspring.testing import SettableClock
@@ -107,6 +109,50 @@ def test_waits_are_told_as_what_half_and_nearly_all_of_them_do_not_exceed(store:
     assert timedelta(seconds=10) < one.wait_p99 < timedelta(seconds=30)
 
 
+def test_places_beyond_so_many_are_counted_by_their_teams_alone(
+    store: SqlStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "PLACES", 2)
+    store.add_counts(
+        {
+            (None, "a"): counts(succeeded=1, waits=(0.002,)),
+            (None, "b"): counts(failed=1, retried=1, waits=(0.002, 4.0)),
+            (None, "c"): counts(succeeded=7),
+            ("acme", "a"): counts(retried=9),
+            ("acme", "b"): counts(succeeded=1),
+        }
+    )
+
+    def ended(team: str | None, queue: str | None = None) -> tuple[int, int, int]:
+        one = last(store, "1h", team, queue)
+        return one.succeeded, one.failed, one.retried
+
+    assert [ended(team) for team in (None, "default", "acme")] == [(9, 1, 10), (8, 1, 1), (1, 0, 9)]
+    assert [ended(None, queue) for queue in "abc"] == [(0, 0, 9), (0, 0, 0), (7, 0, 0)]
+    assert timedelta(seconds=2) < (last(store).wait_p99 or timedelta(0)) < timedelta(seconds=5)
+    assert len(execute(url, f"SELECT DISTINCT team, queue FROM {table(url, 'samples')}")) == 4
+
+
+def test_many_places_are_added_in_pieces_none_of_which_takes_long(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "PIECE", 2)
+    store.enqueue([new_job(queue=queue) for queue in "abcde"])
+    pieces = []
+
+    def noted(db: Database, named: Sequence[tuple[tuple[str, str], Counts]]) -> None:
+        pieces.append([queue for (_, queue), _ in named])
+        add_piece(db, named)
+
+    add_piece = samples._add
+    monkeypatch.setattr(samples, "_add", noted)
+    store.add_counts({(None, queue): counts(succeeded=1, waits=(0.5,)) for queue in "dbeca"})
+    store.sample()
+
+    assert pieces == [["a", "b"], ["c", "d"], ["e"]]
+    assert (last(store).succeeded, last(store).ready) == (5, 5)
+
+
 def test_nothing_is_written_where_nothing_was_counted(store: SqlStore, url: str) -> None:
     store.add_counts({})
     add(store)
@@ -127,6 +173,55 @@ def test_how_many_are_ready_and_for_how_long_is_the_most_that_was_seen(store: Sq
     assert (before.ready, before.oldest) == (4, timedelta(seconds=30))
     assert (now.ready, now.oldest) == (0, timedelta(0))
     assert (last(store, "24h").ready, last(store, "24h").oldest) == (4, timedelta(seconds=30))
+
+
+def test_no_more_jobs_of_a_queue_are_counted_than_a_look_takes(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "LOOK", 2)
+    store.enqueue([*new_jobs(3), new_job(queue="mail")])
+    store.sample()
+
+    assert [last(store, queue=queue).ready for queue in ("default", "mail", None)] == [2, 1, 3]
+
+
+def test_a_job_that_is_ready_ahead_of_its_time_has_not_waited(store: SqlStore) -> None:
+    store.enqueue([new_job(delay=timedelta(milliseconds=40))])
+    assert store.promote(ahead=timedelta(milliseconds=50)).count == 1
+    store.sample()
+
+    assert (last(store).ready, last(store).oldest) == (1, timedelta(0))
+
+
+def test_queues_that_nobody_looked_at_by_themselves_are_part_of_the_whole_and_not_said_to_be_empty(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "QUEUES", 2)
+    store.enqueue(
+        [new_job(queue="b"), *new_jobs(2, queue="d"), *new_jobs(4, queue="e", team="acme"), new_job(queue="f")]
+    )
+    clock.advance("3s")
+    store.sample()
+
+    assert [last(store, queue=queue).ready for queue in "abcdef"] == [0, 1, 0, 2, None, None]
+    assert [last(store, team=team).ready for team in (None, "default", "acme")] == [8, 4, 4]
+    assert (last(store).oldest, last(store, queue="e").oldest) == (timedelta(seconds=3), None)
+    assert last(store, team="acme", queue="e").ready is None
+
+
+def test_a_queue_is_looked_at_in_a_span_if_it_was_at_some_time_of_it(
+    store: SqlStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.enqueue([new_job(queue=queue) for queue in "abcd"])
+    seen = []
+    for queues in (1, 3, 2, 4, 1):
+        monkeypatch.setattr(samples, "QUEUES", queues)
+        store.sample()
+        clock.advance("1m")
+        seen.append([last(store, "24h", queue=queue).ready for queue in "abcd"])
+
+    assert seen == [[1, None, None, None], [1, 1, 1, None], [1, 1, 1, None], [1] * 4, [1] * 4]
+    assert [last(store, "24h").ready, last(store).ready] == [7, None]
 
 
 def test_a_minute_in_which_nobody_looked_is_told_from_one_in_which_nothing_was_ready(
@@ -200,6 +295,34 @@ def test_what_is_older_than_its_history_goes_and_the_rest_stays(
 
     assert (shown.succeeded, shown.ready, shown.wait_p99 is not None) == (1, 0, True)
     assert (kept, rows()) == ([1, 1, 2], [0, 0, 2])
+
+
+def test_what_has_been_pruned_stays_so_where_the_rest_takes_too_long_and_what_was_seen_is_kept(
+    store: SqlStore, url: str, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "PRUNE_BATCH", 3)
+    store.add_counts({(None, queue): counts(succeeded=1, waits=(0.5,)) for queue in "abcdefgh"})
+    clock.advance("2h")
+    store.enqueue(new_jobs(2))
+    run, pruned = store._db.run, []
+
+    def slow(query: str, **given: object) -> object:
+        if query == "prune_waits":
+            pruned.append(query)
+            if len(pruned) > 2:
+                raise StoreError("it took too long")
+        return run(query, **given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store._db, "run", slow)
+        with pytest.raises(StoreError):
+            store.sample()
+
+    left = f"SELECT * FROM {table(url, 'waits')} WHERE span = 60"
+    assert (len(execute(url, left)), last(store).ready) == (2, 2)
+    clock.advance("1m")
+    store.sample()
+    assert execute(url, left) == []
 
 
 def test_what_a_clock_wrote_that_was_set_back_since_does_not_stay_for_ever(

@@ -233,6 +233,21 @@ def test_a_cancel_that_comes_during_a_failing_attempt_is_not_lost(store: SqlStor
     assert [past.outcome for past in store.attempts(job.id)] == ["failed"]
 
 
+def test_who_settles_is_told_what_became_of_jobs_for_which_something_else_was_wished(store: SqlStore) -> None:
+    cancelled, paused, tried_again, succeeded = (claimed_job(store) for _ in range(4))
+    store.cancel([cancelled.id, succeeded.id])
+    store.pause([paused.id])
+    failing = [settle(job, Failed(BOOM), Retry(max_attempts=5)) for job in (cancelled, paused, tried_again)]
+
+    settled = store.settle([*failing, settle(succeeded, Succeeded("1"))])
+
+    assert settled == {cancelled.id, paused.id, tried_again.id, succeeded.id}
+    assert {job_id: (one.outcome, one.state) for job_id, one in settled.otherwise.items()} == {
+        cancelled.id: ("failed", JobState.CANCELLED),
+        paused.id: ("failed", JobState.PAUSED),
+    }
+
+
 def test_a_pause_that_comes_while_a_job_snoozes_is_not_lost(store: SqlStore) -> None:
     job = claimed_job(store)
     store.pause([job.id], "hold")

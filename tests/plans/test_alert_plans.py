@@ -39,6 +39,14 @@ GIVEN: dict[str, Any] = {
     "team": None,
     "look": 1_000,
     "most": 100,
+    "limit": 1_000,
+    "span": 60,
+    "spans": "[60, 900, 7200]",
+    "age": timedelta(hours=1),
+    "at": PAST,
+    "counts": rows.document((team, "mail", 1, 0, 0) for team in ("acme", "beta")),
+    "waits": rows.document((team, "mail", 3, 1) for team in ("acme", "beta")),
+    "levels": rows.document((team, "mail", 3, 1) for team in ("acme", "beta")),
 }
 
 # Jobs that ended one after the other until now, every hundredth of which failed.
@@ -102,6 +110,7 @@ INDEX = {
     "oldest_ready": "jobs_ready",
     "ready_queues": "jobs_ready",
     "ready_by_team": "jobs_ready",
+    "ready_beyond": "jobs_ready",
     "missed_ticks": "ticks_missed",
     "overdue_schedules": "schedules_overdue",
 }
@@ -167,3 +176,61 @@ def test_sqlite_measures_by_an_index(filled_sqlite: Path, name: str, index: str,
 
     assert f"mainspring_{index}" in plan, plan
     assert not re.search(r"SCAN (job|mainspring_(jobs|jobs_done|schedules|ticks))\b(?!.*INDEX)", plan), plan
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_postgres_looks_for_lower_priorities_only_where_there_may_be_more(filled_postgres: str, mode: str) -> None:
+    plans = [plan_of(filled_postgres, "oldest_ready", mode, look=look) for look in (10, 2 * LIVE)]
+    leaps = [int(rows) for plan in plans for rows in re.findall(r"Recursive Union .*actual rows=(\d+)", plan)]
+
+    assert leaps == [1, 0], plans  # the last that was seen, with none beyond; and none where all were seen
+
+
+def test_sqlite_leaps_from_priority_to_priority_rather_than_ask_for_each(filled_sqlite: Path) -> None:
+    values = {key: _plain(value) for key, value in GIVEN.items()} | {"now": 0, "look": 10}
+    connection = sqlite3.connect(filled_sqlite)
+    steps: list[None] = []
+    connection.set_progress_handler(lambda: steps.append(None), 1)
+    (statement,) = load_queries("mainspring.store.sqlite")["oldest_ready"].statements
+    connection.execute(statement, values).fetchall()
+    connection.close()
+
+    assert len(steps) < 2_000  # to ask for each of a hundred takes five thousand
+
+
+@pytest.fixture
+def sampled_postgres(filled_postgres: str) -> Iterator[str]:
+    """The database with waits of an hour in it, which are shown to whoever looks back, and some that are old."""
+    with psycopg.connect(filled_postgres, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO mainspring.waits "
+            "SELECT 60, date_trunc('minute', now()) + (minute - 60) * interval '1 minute', "
+            "'acme', 'q' || queue, 3, 1 FROM generate_series(-10, 60) AS minute, generate_series(1, 500) AS queue"
+        )
+        yield filled_postgres
+        connection.execute("TRUNCATE mainspring.waits")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+def test_postgres_prunes_waits_without_a_look_at_those_that_stay(
+    sampled_postgres: str, analyzed: bool, mode: str
+) -> None:
+    with psycopg.connect(sampled_postgres, autocommit=True) as connection:
+        connection.execute(b"ANALYZE mainspring.waits" if analyzed else b"SELECT")
+
+    plan = plan_of(sampled_postgres, "prune_waits", mode)
+
+    assert re.search(r"Index Scan using waits_pkey", plan), plan
+    assert not re.search(r"Seq Scan on waits\b|Sort", plan), plan
+    assert not re.search(r"actual rows=\d{4,}", plan), plan
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["add_counts", "add_waits", "put_levels"])
+def test_postgres_adds_samples_in_the_order_in_which_they_are_given(
+    sampled_postgres: str, name: str, mode: str
+) -> None:
+    plan = plan_of(sampled_postgres, name, mode)
+
+    assert re.search(r"Sort Key: .*\bposition\b", plan), plan

@@ -28,6 +28,7 @@ from mainspring.errors import (
     TaskNotFound,
 )
 from mainspring.remote import AsyncClient, Client
+from mainspring.remote.calls import find_jobs
 from mainspring.server import Server
 from mainspring.store import inspect
 from mainspring.testing import drain
@@ -76,6 +77,19 @@ def test_jobs_are_found_by_time_and_by_error_however_far_back(
     assert [one.id for one in client.jobs(error="no luck")] == [failed.id]
     assert len(client.jobs(task="greet")) == 9
     assert len(client.jobs(task="greet", limit=7)) == 7
+
+
+def test_how_long_ago_jobs_may_be_is_the_same_for_all_pages() -> None:
+    begun = SystemClock().now()
+    talk = find_jobs({"since": "1h", "finished_until": timedelta(minutes=5), "until": begun, "state": None})
+    asked = [next(talk), *(talk.send({"items": [], "next": str(uuid4())}) for _ in range(2))]
+
+    told = {(ask.params["since"], ask.params["finished_until"], ask.params["until"]) for ask in asked}
+    ((since, finished_until, until),) = told
+    ended = SystemClock().now()
+    assert begun <= datetime.fromisoformat(since) + timedelta(hours=1) <= ended
+    assert begun <= datetime.fromisoformat(finished_until) + timedelta(minutes=5) <= ended
+    assert until == begun.isoformat()
 
 
 def test_jobs_come_after_others_and_many_are_made_together(client: Client) -> None:

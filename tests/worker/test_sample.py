@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from msgspec.structs import replace
 
-from mainspring import Mainspring, Retry
+from mainspring import Breaker, JobState, Mainspring, Retry
 from mainspring.errors import StoreUnavailable
 from mainspring.model.failure import Failure
 from mainspring.model.history import Sample
-from mainspring.model.job import JobState
 from mainspring.model.lifecycle import settle
 from mainspring.model.outcome import Failed, Outcome, Paused, Returned, Succeeded, TimedOut
 from mainspring.model.task import Task
@@ -46,10 +45,11 @@ def ended(store: SqlStore, outcome: Outcome, **job: Any) -> Ended:
     return held, settle(held.job, outcome, Retry(max_attempts=2))
 
 
-def unwanted(one: Ended, state: JobState) -> Ended:
-    """Have it not be made again: somebody has asked for another state meanwhile."""
-    held, settlement = one
-    return held, replace(settlement, state=state)
+def unwanted(store: SqlStore) -> Ended:
+    """Return an attempt that fails after somebody has cancelled its job, as that ends in *store*."""
+    held, settlement = ended(store, Failed(BOOM))
+    store.cancel([held.job.id])
+    return held, store.settle([settlement]).otherwise[held.job.id]
 
 
 def test_what_became_of_jobs_is_in_the_history_when_the_worker_has_stopped(app: Mainspring) -> None:
@@ -66,6 +66,49 @@ def test_what_became_of_jobs_is_in_the_history_when_the_worker_has_stopped(app: 
 
     assert [totals(app, over) for over in ("1h", "24h", "7d")] == [(300, 1, 2)] * 3
     assert any(one.wait_p99 is not None for one in app.history().samples)
+
+
+def test_what_a_breaker_spares_has_not_failed(app: Mainspring) -> None:
+    all_run, go_on = threading.Barrier(4), threading.Event()
+
+    @app.task(retry=Retry(max_attempts=1), breaker=Breaker("smtp"))
+    def call() -> None:
+        all_run.wait()
+        go_on.wait()
+        raise ConnectionError("it is away")
+
+    with app.worker(concurrency=3):
+        jobs = call.enqueue_many([((), {})] * 3)
+        all_run.wait()
+        app.breakers.trip("smtp")
+        go_on.set()
+        until(lambda: all(job.refresh().state is JobState.BLOCKED for job in jobs))
+
+    assert totals(app) == (0, 0, 0)
+    assert (app.client.tally.finished, app.client.tally.attempts) == ({}, {("call", "spared"): 3})
+
+
+def test_what_fails_after_somebody_has_cancelled_it_is_not_made_again(app: Mainspring) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    @app.task(retry=Retry(max_attempts=3))
+    def deaf() -> None:
+        started.set()
+        go_on.wait()
+        raise ConnectionError("no")
+
+    with app.worker():
+        job = deaf.enqueue()
+        started.wait()
+        job.cancel()
+        go_on.set()
+        until(lambda: job.refresh().state is JobState.CANCELLED)
+
+    assert totals(app) == (0, 0, 0)
+    assert (app.client.tally.finished, app.client.tally.attempts) == (
+        {("deaf", "cancelled"): 1},
+        {("deaf", "failed"): 1},
+    )
 
 
 def test_it_is_told_while_the_worker_goes_on(app: Mainspring, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,8 +165,7 @@ def test_endings_are_told_apart_by_place_and_kind(store: SqlStore) -> None:
             ended(store, Failed(BOOM)),
             ended(store, TimedOut(BOOM), team="acme"),
             ended(store, Paused()),
-            unwanted(ended(store, Failed(BOOM)), JobState.CANCELLED),
-            unwanted(ended(store, TimedOut(BOOM)), JobState.PAUSED),
+            unwanted(store),
             ended(store, Returned(), queue="bulk"),
         ],
     )

@@ -61,8 +61,9 @@ class Pause(msgspec.Struct, frozen=True):
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """A queue as it was at one moment. `jobs` counts its unfinished jobs by state.
 
-    `oldest_ready` is for how long the job that has been due longest has been ready for a worker. `workers` are the
-    names of those that are alive and serve it. `more` are the states of which there are more jobs than were counted.
+    `oldest_ready` is for how long the job that has been due longest has been ready for a worker: None where none is, or
+    nobody looked. `workers` are the names of those that are alive and serve it. `more` are the states of which there
+    are more jobs than were counted.
     """
 
     name: str

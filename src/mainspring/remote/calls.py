@@ -77,15 +77,18 @@ def jobs(path: str, match: Mapping[str, Any]) -> Talk[list[ToldJob]]:
 
 
 def find_jobs(match: Mapping[str, Any]) -> Talk[list[ToldJob]]:
-    """Return jobs that fit, as many as are wanted: a server looks at no more at once than it can in no time."""
-    params = {name: _when(value) if name in _TIMES else value for name, value in match.items()}
-    return (yield from jobs("jobs", params))
+    """Return jobs that fit, as many as are wanted: a server looks at no more at once than it can in no time.
+
+    How long ago something is to be counts from now, by the clock of this machine: by the server's it would be later
+    with each page, and the last ones would lack what had fitted before.
+    """
+    now = SystemClock().now()
+    times = {name: _instant(match[name], name, now) for name in _TIMES if match.get(name) is not None}
+    return (yield from jobs("jobs", {**match, **times}))
 
 
-def _when(value: Duration | datetime | None) -> str | None:
-    if value is None:
-        return None
-    return value.isoformat() if isinstance(value, datetime) else spelled(duration(value))
+def _instant(value: Duration | datetime, name: str, now: datetime) -> str:
+    return (value if isinstance(value, datetime) else now - duration(value, name)).isoformat()
 
 
 def enqueue_workflow(

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
-import msgspec
 from msgspec.structs import asdict
 
 from mainspring.model.attempt import Attempt
@@ -25,9 +24,6 @@ LOOKED = 25_000
 
 FEW = 5_000
 """Unfinished jobs in one state that are all looked at, wherever they are among others."""
-
-_CLOCKS = timedelta(hours=1)
-"""By how much the clocks of those who make jobs may be ahead, where it is told by a job's end how new its id may be."""
 
 _FIRST, _LAST = UUID(int=0), UUID(int=(1 << 128) - 1)
 
@@ -70,9 +66,8 @@ def look(db: Database, match: JobFilter, before: UUID | None, limit: int) -> Job
     wanted, rest = _wanted(match, before), None
     if limit < 1 or not (wanted["unfinished"] or wanted["finished"]):
         return JobPage([], None)
-    if _are_few(db, match):
-        found = db.read("page_few", limit=limit, most=FEW, **wanted)
-    else:
+    found = _all_of_few(db, match, wanted, limit)
+    if found is None:
         way = _way(match)
         if match != JobFilter():
             rest = _look_back(db, way, wanted)
@@ -84,26 +79,27 @@ def look(db: Database, match: JobFilter, before: UUID | None, limit: int) -> Job
 def _wanted(match: JobFilter, before: UUID | None) -> dict[str, Any]:
     """Return what the queries ask for: from which id to which, in which tables, and what it is to be like."""
     ended = match.finished_since is not None or match.finished_until is not None
-    newest = [] if match.until is None else [first_id(match.until)]
-    if match.finished_until is not None:
-        newest.append(first_id(match.finished_until + _CLOCKS))
     return {
         **{name: value for name, value in asdict(match).items() if name not in ("since", "until")},
-        "error": match.error and msgspec.json.encode(match.error).decode()[1:-1],  # as the document of a failure has it
         "nobodys": match.team is not None,
         "first": _FIRST if match.since is None else first_id(match.since),
-        "before": min([before or _LAST, *newest]),
+        # By ids only for when it was made: one that has ended by then may be as new by its id as clocks are wrong.
+        "before": min(before or _LAST, _LAST if match.until is None else first_id(match.until)),
         "unfinished": not ended and (match.state is None or not match.state.final),
         "finished": match.state is None or match.state.final,
     }
 
 
-def _are_few(db: Database, match: JobFilter) -> bool:
-    """Return whether so few unfinished jobs are in the wanted state that these can all be looked at."""
+def _all_of_few(db: Database, match: JobFilter, wanted: dict[str, Any], limit: int) -> list[Row] | None:
+    """Look at all unfinished jobs in the wanted state, and return those that fit; None where these are too many."""
     if match.state is None or match.state.final:
-        return False
+        return None
     ((jobs,),) = db.read("few", state=match.state, most=FEW + 1)
-    return int(jobs) <= FEW
+    if jobs > FEW:
+        return None
+    found = db.read("page_few", limit=limit, most=FEW + 1, **wanted)
+    # There may have come to be more since they were counted.
+    return None if found[0][0] > FEW else [row[1:] for row in found if row[1] is not None]
 
 
 def _way(match: JobFilter) -> str:

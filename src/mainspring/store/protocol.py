@@ -6,7 +6,7 @@ the database can't be reached before the deadline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -48,6 +48,20 @@ OWN = object()
 
 AHEAD = timedelta(milliseconds=50)
 """How long before its time a job is promoted and claimed, where it is to start on the dot."""
+
+
+class Settled(set[UUID]):
+    """The ids of those jobs whose settlements held.
+
+    `otherwise` has, of those that did not become what was decided, what did become of them: a breaker has spared them,
+    or somebody wished for something else while they ran. There are hardly ever any.
+    """
+
+    __slots__ = ("otherwise",)
+
+    def __init__(self, ids: Iterable[UUID] = (), otherwise: Mapping[UUID, Settlement] | None = None) -> None:
+        super().__init__(ids)
+        self.otherwise: Mapping[UUID, Settlement] = otherwise or {}
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,8 +268,8 @@ class Claims(Protocol):
 class Settles(Protocol):
     """For workers: saying what became of jobs."""
 
-    def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
-        """Write *settlements* and return the ids of those that held.
+    def settle(self, settlements: Sequence[Settlement]) -> Settled:
+        """Write *settlements* and return the ids of those that held, and which jobs became something else.
 
         One whose job has meanwhile another state or fence changes nothing: its attempt is stale. A wish that
         came while the attempt ended is granted, if the job did not end.

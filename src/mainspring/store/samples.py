@@ -8,9 +8,10 @@ that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from operator import itemgetter
+from typing import TypeVar
 
 from mainspring.clock import MICROSECOND
 from mainspring.model.history import SCALES, History, Sample, scale, span_start
@@ -21,11 +22,24 @@ from mainspring.store.database import Database, Row, Runner
 from mainspring.store.inspect import now
 from mainspring.tally import SECONDS, Counts, Histogram, Place
 
+T = TypeVar("T")
+
 LOOK = 1_000_000
 """Jobs of a queue to count at most: where more are ready, so many are said to be."""
 
 QUEUES = 1_000
-"""Queues to look at: names are free, and nobody draws more."""
+"""Queues to look at one by one, the first by name: names are free, and nobody draws more. Others are seen as one."""
+
+PLACES = 1_000
+"""Places to add of themselves at once, the busiest: others come under their team alone."""
+
+PIECE = 200
+"""Places to write in one statement, and so at most some 10,000 rows, which takes a tenth of a second."""
+
+PRUNE_BATCH = 10_000
+
+OTHERS = ""
+"""In place of a queue, as none can be called: those that nobody has looked at or counted by themselves."""
 
 _MINUTE = min(one.span for one in SCALES.values())
 _SPANS = rows.document(one.span // timedelta(seconds=1) for one in SCALES.values())
@@ -34,7 +48,12 @@ _SPANS = rows.document(one.span // timedelta(seconds=1) for one in SCALES.values
 def add(db: Database, counts: Mapping[Place, Counts]) -> None:
     """See `protocol.Samples.add_counts`."""
     # In the same order whoever adds, or two that add together could each wait for the other.
-    named = sorted(((team or DEFAULT_TEAM, queue), one) for (team, queue), one in counts.items())
+    named = (((team or DEFAULT_TEAM, queue), one) for (team, queue), one in _folded(counts).items())
+    for piece in _pieces(sorted(named, key=itemgetter(0))):
+        _add(db, piece)
+
+
+def _add(db: Database, named: Sequence[tuple[tuple[str, str], Counts]]) -> None:
     ended = [(*place, *numbers) for place, one in named if any(numbers := (one.succeeded, one.failed, one.retried))]
     waits = [(*place, bound, jobs) for place, one in named for bound, jobs in enumerate(one.waits.counts) if jobs]
 
@@ -46,6 +65,21 @@ def add(db: Database, counts: Mapping[Place, Counts]) -> None:
 
     if ended or waits:
         db.transact(work)
+
+
+def _folded(counts: Mapping[Place, Counts]) -> Mapping[Place, Counts]:
+    """Return *counts* of no more places than are added, with those of the others put together by team."""
+    if len(counts) <= PLACES:
+        return counts
+    busiest = sorted(counts, key=lambda place: counts[place].jobs, reverse=True)
+    folded = {place: counts[place] for place in busiest[:PLACES]}
+    for team, queue in busiest[PLACES:]:
+        folded.setdefault((team, OTHERS), Counts()).merge(counts[team, queue])
+    return folded
+
+
+def _pieces(many: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (many[start : start + PIECE] for start in range(0, len(many), PIECE))
 
 
 def add_failed(tx: Runner, jobs: Iterable[Job]) -> None:
@@ -60,27 +94,43 @@ def sample(db: Database) -> timedelta:
     """See `protocol.Sweeps.sample`."""
     for (since,) in db.run("take_look", span=_seconds(_MINUTE)):
         # With nothing locked, for it may take a while; one that dies here has not looked, as far as others can tell.
-        levels = rows.document(sorted(_levels(db)))
-        db.transact(partial(_put, since=since, levels=levels))
+        levels, last = _levels(db)
+        _put(db, since, levels, last)
+        _prune(db)
     moment = now(db)
     return span_start(moment, _MINUTE) + _MINUTE - moment
 
 
-def _levels(db: Database) -> list[Row]:
-    """Return how many jobs of each team are ready in each queue, and for how long the oldest has been."""
-    names = [queue for (queue,) in db.read("ready_queues", team=None, look=1)][:QUEUES]
-    return [
-        (team, queue, ready, max(0, waited_us))
-        for queue in names
-        for team, ready, waited_us in db.read("ready_by_team", queue=queue, look=LOOK)
+def _levels(db: Database) -> tuple[list[Row], str | None]:
+    """Return how many jobs of each team are ready in each queue, and for how long the oldest has been.
+
+    With it comes the last queue that was looked at by itself, if there are others.
+    """
+    names = [queue for (queue,) in db.read("ready_queues", team=None, look=1)]
+    last = names[QUEUES - 1] if len(names) > QUEUES else None
+    asked = [("ready_by_team", queue, queue) for queue in names[:QUEUES]]
+    if last is not None:
+        asked.append(("ready_beyond", last, OTHERS))
+    levels = [
+        (team, place, ready, max(0, waited_us))
+        for query, queue, place in asked
+        for team, ready, waited_us in db.read(query, queue=queue, look=LOOK)
     ]
+    return levels, last
 
 
-def _put(tx: Runner, since: datetime, levels: str) -> None:
-    tx.run("put_levels", spans=_SPANS, at=since, levels=levels)
-    tx.run("put_looks", spans=_SPANS, at=since)
+def _put(db: Database, since: datetime, levels: Sequence[Row], last: str | None) -> None:
+    for piece in _pieces(sorted(levels)):
+        db.run("put_levels", spans=_SPANS, at=since, levels=rows.document(piece))
+    db.run("put_looks", spans=_SPANS, at=since, upto=last)
+
+
+def _prune(db: Database) -> None:
+    """Remove what is older than anybody is shown, bit by bit: where that takes too long, what is done is done."""
     for one in SCALES.values():
-        tx.run("prune_samples", span=_seconds(one.span), age=one.back + one.span)
+        for query in ("prune_waits", "prune_looks", "prune_samples"):
+            while db.run(query, span=_seconds(one.span), age=one.back + one.span, limit=PRUNE_BATCH):
+                pass
 
 
 def history(db: Database, over: str, team: str | None, queue: str | None) -> History:
@@ -88,7 +138,7 @@ def history(db: Database, over: str, team: str | None, queue: str | None) -> His
     wanted = scale(over)
     starts = wanted.starts(now(db))
     span, first = _seconds(wanted.span), starts[0]
-    looked = {since for (since,) in db.read("looks", span=span, first=first)}
+    looked = {since for (since,) in db.read("looks", span=span, first=first, queue=queue)}
     waits: dict[datetime, Histogram] = {}
     for since, bound, jobs in db.read("waits", span=span, first=first, team=team, queue=queue):
         waits.setdefault(since, Histogram(SECONDS)).counts[bound] += jobs

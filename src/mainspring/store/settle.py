@@ -10,26 +10,29 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from mainspring.model import lifecycle
 from mainspring.model.job import JobState, Wish
 from mainspring.model.lifecycle import Asked, Settlement
-from mainspring.model.outcome import Paused
+from mainspring.model.outcome import SPARED, Paused
 from mainspring.store import rows
 from mainspring.store.breakers import judge, prepare
 from mainspring.store.chunks import MOST, MOST_CHARACTERS, chunks
 from mainspring.store.database import DUE, FIRE, Database, Row, Runner
 from mainspring.store.members import plant, share_fate
 from mainspring.store.notify import Ruled, notify
+from mainspring.store.protocol import Settled
 from mainspring.store.release import free
 from mainspring.store.rows import to_job
 from mainspring.store.tell import FINISH, TELL, Ended, leave, tell
 from mainspring.store.turns import give_back
 
 
-def settle(db: Database, settlements: Sequence[Settlement], ruled: Ruled) -> set[UUID]:
+def settle(db: Database, settlements: Sequence[Settlement], ruled: Ruled) -> Settled:
     """See `protocol.Settles.settle`."""
     if not settlements:
-        return set()
+        return Settled()
     calm = prepare(db, settlements)
     some_rules = ruled()
     if (
@@ -46,20 +49,21 @@ def settle(db: Database, settlements: Sequence[Settlement], ruled: Ruled) -> set
             # for which somebody has come to wait since they were claimed.
             settled = db.attempt(lambda runner: _finish(runner, ending, alike, document, awaited=False).all)
             if len(settled) == len(alike):
-                return settled
+                return Settled(settled)
             settlements = [settlement for settlement in alike if settlement.job_id not in settled]
-            return settled | _settle_in_transaction(db, settlements, ruled=some_rules)
+            others = _settle_in_transaction(db, settlements, ruled=some_rules)
+            return Settled(settled | others, others.otherwise)
     return _settle_in_transaction(db, settlements, ruled=some_rules)
 
 
-def _settle_in_transaction(db: Database, settlements: Sequence[Settlement], *, ruled: bool) -> set[UUID]:
+def _settle_in_transaction(db: Database, settlements: Sequence[Settlement], *, ruled: bool) -> Settled:
     settled, topics = db.transact(lambda tx: apply(tx, settlements, ruled=ruled))
     db.wake(topics)
     return settled
 
 
-def apply(tx: Runner, settlements: Sequence[Settlement], *, ruled: bool = True) -> tuple[set[UUID], set[str]]:
-    """Write *settlements* in the transaction *tx*; return the ids that moved and the topics to wake afterwards.
+def apply(tx: Runner, settlements: Sequence[Settlement], *, ruled: bool = True) -> tuple[Settled, set[str]]:
+    """Write *settlements* in the transaction *tx*; return which held and the topics to wake afterwards.
 
     Those are told of it who want to be: by the jobs themselves, and, if there are rules, by these.
     """
@@ -79,7 +83,20 @@ def apply(tx: Runner, settlements: Sequence[Settlement], *, ruled: bool = True) 
     give_back(tx, (one.leaves for one in moved))
     # What was granted meanwhile makes what came before it no news.
     topics |= notify(tx, [one for one in moved if one.job_id not in also.now], ruled=ruled)
-    return settled.all | also.all, topics
+    otherwise = _otherwise(settlements, [one for one in granted if one.job_id in also.now], judged=bool(recorded))
+    return Settled(settled.all | also.all, otherwise), topics
+
+
+def _otherwise(
+    settlements: Sequence[Settlement], granted: Sequence[Settlement], *, judged: bool
+) -> dict[UUID, Settlement]:
+    """Return what became of those of *settlements* that were spared, or whose job became what somebody had wished."""
+    spared = {one.job_id: one for one in settlements if one.outcome == SPARED} if judged else {}
+    if not granted:
+        return spared
+    wished = {one.job_id: one.state for one in granted}
+    came = {one.job_id: replace(one, state=wished[one.job_id]) for one in settlements if one.job_id in wished}
+    return spared | came
 
 
 def _answer(tx: Runner, moved: Sequence[Settlement]) -> set[str]:
@@ -97,7 +114,7 @@ def _answer(tx: Runner, moved: Sequence[Settlement]) -> set[str]:
     return topics | {DUE}  # at which promote ends the wait of the others
 
 
-class _Settled(NamedTuple):
+class _Written(NamedTuple):
     """Which jobs were moved now, and which by an earlier try of the same call, whose reply was lost."""
 
     now: set[UUID]
@@ -108,13 +125,13 @@ class _Settled(NamedTuple):
     def all(self) -> set[UUID]:
         return self.now | self.before
 
-    def __or__(self, other: _Settled) -> _Settled:
-        return _Settled(self.now | other.now, self.before | other.before, self.awaited or other.awaited)
+    def __or__(self, other: _Written) -> _Written:
+        return _Written(self.now | other.now, self.before | other.before, self.awaited or other.awaited)
 
 
-def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set[str], list[Row]]:
+def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Written, set[str], list[Row]]:
     """Write *settlements*; return which held, the topics to wake, and those of whose job something else is wished."""
-    settled = _Settled(set(), set())
+    settled = _Written(set(), set())
     for ending, alike in _by_ending(settlements).items():
         if ending.state.final:
             for piece in chunks(alike, _characters):
@@ -131,7 +148,7 @@ def _write(tx: Runner, settlements: Sequence[Settlement]) -> tuple[_Settled, set
     ]
     paused = {settlement.job_id for settlement in again if settlement.outcome == Paused.name}
     topics |= {_topic(queue, state) for _, queue, state, _, _ in moved if state is not JobState.BLOCKED}
-    settled |= _Settled({row[0] for row in moved}, _settled_before(tx, again))
+    settled |= _Written({row[0] for row in moved}, _settled_before(tx, again))
     return settled, topics, [row for row in moved if row[3] is not None or row[0] in paused]
 
 
@@ -194,7 +211,7 @@ def _topic(queue: str, state: JobState) -> str:
     return DUE if state in (JobState.SCHEDULED, JobState.RETRYING) else queue
 
 
-def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str, *, awaited: bool) -> _Settled:
+def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], document: str, *, awaited: bool) -> _Written:
     given = {settlement.job_id for settlement in alike}
     # The ids come back only when some were stale; to read 500 of them would take longer than to settle 100 jobs.
     ((settled, ids, children),) = runner.run(
@@ -206,7 +223,7 @@ def _finish(runner: Runner, ending: _Ending, alike: Sequence[Settlement], docume
         **ending._asdict(),
     )
     finished = given if settled == len(given) else rows.read_ids(ids)
-    return _Settled(finished, _settled_before(runner, alike), children)
+    return _Written(finished, _settled_before(runner, alike), children)
 
 
 def _settled_before(runner: Runner, settlements: Sequence[Settlement]) -> set[UUID]:

@@ -79,6 +79,7 @@ from mainspring.store.protocol import (
     Overdue,
     Promoted,
     Released,
+    Settled,
 )
 from mainspring.tally import Counts, Place
 
@@ -119,7 +120,7 @@ class SqlStore:
     def admit(self, asking: Sequence[tuple[Job, Sequence[Want]]]) -> set[UUID]:
         return admit.admit(self._db, asking)
 
-    def settle(self, settlements: Sequence[Settlement]) -> set[UUID]:
+    def settle(self, settlements: Sequence[Settlement]) -> Settled:
         return settle.settle(self._db, settlements, self._ruled)
 
     def transaction(

@@ -121,7 +121,7 @@ def _reap_batch(tx: Runner, session: UUID) -> tuple[int, set[str]] | None:
     # Not by how many were found: one that its late worker settles while we wait for its lock drops out of the batch.
     tx.run("close_session", session=session)
     failed = {one.job_id for one in decided if one.state is JobState.FAILED}
-    add_failed(tx, (job for job in held if job.id in failed & settled))
+    add_failed(tx, (job for job in held if job.id in failed))
     return len(settled), topics
 
 

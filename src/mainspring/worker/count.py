@@ -17,7 +17,6 @@ _EXACT = 10
 """Jobs of a batch, a team and a queue whose times are all looked at; of more, about as many stand for the others."""
 
 _FAILURES = (Failed.name, TimedOut.name)
-_AGAIN = (JobState.RETRYING, JobState.READY, JobState.SCHEDULED)
 
 log = logging.getLogger("mainspring.worker")
 
@@ -25,7 +24,7 @@ Ended = tuple[Held, Settlement]
 
 
 def count(tally: Tally, batch: Sequence[Ended]) -> None:
-    """Add to *tally* a batch of jobs whose settlements held. Raises nothing: they are settled, counted or not."""
+    """Add to *tally* what became of a *batch* of settled jobs. Raises nothing: they are settled, counted or not."""
     try:
         _count(tally, batch)
     except Exception:
@@ -80,7 +79,7 @@ def _count_for_charts(counts: Counts, outcome: str | None, state: JobState, many
         counts.succeeded += many
     elif state is JobState.FAILED:
         counts.failed += many
-    elif outcome in _FAILURES and state in _AGAIN:
+    elif outcome in _FAILURES and state is JobState.RETRYING:
         counts.retried += many
 
 

@@ -117,6 +117,8 @@ class Settler:
             if settlement.job_id not in settled:
                 log.warning("job %s was no longer ours; what became of it here is not recorded", settlement.job_id)
         ours = batch if len(settled) == len(batch) else [ended for ended in batch if ended[1].job_id in settled]
+        if came := settled.otherwise:
+            ours = [(held, came.get(settlement.job_id, settlement)) for held, settlement in ours]
         if ours:
             count(self._tally, ours)
 
@@ -153,7 +155,7 @@ class Settler:
             if held is not None and held.job.fence == entry.fence:
                 held.end(LeaseLost(f"another worker may hold job {entry.job_id} by now"))
 
-    def _patiently(self, write: Callable[[], set[UUID]]) -> set[UUID] | None:
+    def _patiently(self, write: Callable[[], T]) -> T | None:
         """Return what *write* returns, tried until it is; None when the worker has given up meanwhile."""
         pauses = iter(_PAUSES)
         while True:

@@ -72,5 +72,6 @@ CREATE TABLE mainspring.looks (
     span  integer NOT NULL,
     since timestamptz NOT NULL,
     done  boolean NOT NULL,
+    upto  text,  -- the last queue that was looked at by itself; NULL when all were
     PRIMARY KEY (span, since)
 );

@@ -121,37 +121,46 @@ FROM (
     LIMIT (SELECT CAST(:look AS bigint))
 ) AS first;
 
--- Those that come first in each queue, and, where priority is strict, the first of each priority, which is the oldest of it:
--- however many urgent ones there are, they don't hide one that starves.
+-- Those that come first in each queue, and, where there may be more and priority is strict, the first of each priority that
+-- comes later, which is the oldest of it: however many urgent ones there are, they don't hide one that starves.
 -- name: oldest_ready
-WITH {clock},
-seen AS MATERIALIZED (
-    SELECT asked.queue, first.run_at, first.looked, (
-        SELECT min((
-            SELECT run_at
-            FROM mainspring.jobs
-            WHERE state = 'ready' AND jobs.queue = asked.queue
-              AND rank >= CAST(101 - level AS bigint) << 53 AND rank < CAST(102 - level AS bigint) << 53
-            ORDER BY rank
-            LIMIT 1
-        ))
-        FROM generate_series(0, 100) AS level
-        WHERE CAST(:team AS text) IS NULL
-    ) AS oldest
+WITH RECURSIVE {clock},
+first AS MATERIALIZED (
+    SELECT asked.queue, ones.run_at, ones.looked, ones.rank
     FROM json_array_elements_text(CAST(:queues AS json)) AS asked (queue), LATERAL (
         SELECT min(run_at) FILTER (WHERE CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team) AS run_at,
-               count(*) AS looked
+               count(*) AS looked, max(rank) AS rank
         FROM (
-            SELECT run_at, team
+            SELECT run_at, team, rank
             FROM mainspring.jobs
             WHERE state = 'ready' AND jobs.queue = asked.queue
             ORDER BY rank
             LIMIT (SELECT CAST(:look AS bigint))
-        ) AS ones
-    ) AS first
+        ) AS ready
+    ) AS ones
+),
+levels (queue, rank, run_at) AS (
+    SELECT queue, rank, CAST(NULL AS timestamptz)
+    FROM first
+    WHERE CAST(:team AS text) IS NULL AND looked >= CAST(:look AS bigint)
+    UNION ALL
+    SELECT levels.queue, job.rank, job.run_at
+    FROM levels, LATERAL (
+        SELECT rank, run_at
+        FROM mainspring.jobs
+        WHERE state = 'ready' AND jobs.queue = levels.queue AND jobs.rank >= {next_level}
+        ORDER BY rank
+        LIMIT 1
+    ) AS job
 )
-SELECT queue, CAST(extract(epoch FROM (SELECT now FROM clock) - least(run_at, oldest)) * 1000000 AS bigint) AS waited_us, looked
-FROM seen;
+SELECT queue, CAST(extract(epoch FROM (SELECT now FROM clock) - min(run_at)) * 1000000 AS bigint) AS waited_us,
+       max(looked) AS looked
+FROM (
+    SELECT queue, run_at, looked FROM first
+    UNION ALL
+    SELECT queue, run_at, 0 FROM levels
+) AS seen
+GROUP BY queue;
 
 -- A job is filed no sooner than it has ended, so days before that are not looked at.
 -- name: lately_ended

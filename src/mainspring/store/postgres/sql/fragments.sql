@@ -12,16 +12,19 @@ CAST(NULL AS text) AS wish, reason, error, finished_at, outcome, result, progres
 fair, weight, CAST(NULL AS text) AS waits_for, CAST(NULL AS text) AS holds,
 workflow, links, plan, CAST(NULL AS integer) AS pending, FALSE AS awaited, CAST(NULL AS text) AS signal, team, notify
 
--- What a page of jobs may ask of either table. The error is searched as it is written, up to its traceback, which is long:
--- it is ours, so its type and its message come first, and no quote within them can be taken for one of the document's.
--- Differs from SQLite in that it is told to know of no case but that of ASCII letters, whatever the database's collation.
+-- What a page of jobs may ask of either table. Differs from SQLite in that it is told to know of no case but that of ASCII
+-- letters, whatever the database's collation.
 -- name: wanted
 (CAST(:state AS text) IS NULL OR state = :state) AND (CAST(:queue AS text) IS NULL OR queue = :queue)
   AND (CAST(:task AS text) IS NULL OR task = :task) AND (CAST(:key AS text) IS NULL OR key = :key)
-  AND (CAST(:error AS text) IS NULL OR strpos(
-      lower(replace(substr(error, 10, greatest(0, strpos(error, '","traceback":') - 10)), '","message":"', ': ') COLLATE "C"),
-      lower(CAST(:error AS text) COLLATE "C")
-  ) > 0)
+  AND (CAST(:error AS text) IS NULL OR strpos(lower(({said}) COLLATE "C"), lower(CAST(:error AS text) COLLATE "C")) > 0)
+
+-- What an error says: its document up to the traceback, which is long, made one string, and read as such. The document is
+-- ours, so its type and its message come first, and no quote within them can be taken for one of its own.
+-- name: said
+CAST(
+    '"' || replace(substr(error, 10, greatest(0, strpos(error, '","traceback":') - 10)), '","message":"', ': ') || '"' AS json
+) #>> '{}'
 
 -- name: within
 id >= CAST(:first AS uuid) AND id < CAST(:before AS uuid)
@@ -285,3 +288,7 @@ AND NOT EXISTS (
 -- When that span of so many seconds began in which `at` lies.
 -- name: span_start
 timestamptz 'epoch' + floor(extract(epoch FROM at) / span) * span * interval '1 second'
+
+-- Where the ranks of the next lower priority begin, from that of a job on.
+-- name: next_level
+((levels.rank >> 53) + 1) << 53

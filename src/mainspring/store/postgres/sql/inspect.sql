@@ -66,17 +66,24 @@ WHERE state <> 'succeeded' AND state = CAST(:state AS text) AND {whosoever} AND 
 ORDER BY id DESC
 LIMIT :limit;
 
--- The same for unfinished jobs of which few are in the state: all of these are looked at.
+-- The same for unfinished jobs of which few are in the state: all of these are looked at, and there is a row in any case
+-- that says how many they are.
 -- name: page_few
 WITH few AS MATERIALIZED (
     {in_state}
+    LIMIT :most
+),
+page AS (
+    SELECT {live}
+    FROM mainspring.jobs
+    WHERE id = ANY (ARRAY(SELECT id FROM few)) AND {within} AND {wanted}
+      AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
+    ORDER BY id DESC
+    LIMIT :limit
 )
-SELECT {live}
-FROM mainspring.jobs
-WHERE id = ANY (ARRAY(SELECT id FROM few)) AND {within} AND {wanted}
-  AND (CAST(:team AS text) IS NULL OR coalesce(team, 'default') = :team)
-ORDER BY id DESC
-LIMIT :limit;
+SELECT *
+FROM (SELECT count(*) AS looked FROM few) AS few LEFT JOIN page ON TRUE
+ORDER BY id DESC;
 
 -- name: few
 SELECT count(*) AS jobs

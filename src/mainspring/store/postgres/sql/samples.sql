@@ -61,6 +61,20 @@ FROM clock, (
 ) AS first
 GROUP BY 1;
 
+-- The same of all queues together that come after one.
+-- name: ready_beyond
+WITH {clock}
+SELECT coalesce(team, 'default') AS team, count(*) AS ready,
+       CAST(max(extract(epoch FROM now - run_at)) * 1000000 AS bigint) AS waited_us
+FROM clock, (
+    SELECT team, run_at
+    FROM mainspring.jobs
+    WHERE state = 'ready' AND queue > :queue
+    ORDER BY queue, rank
+    LIMIT (SELECT CAST(:look AS bigint))
+) AS first
+GROUP BY 1;
+
 -- name: put_levels
 WITH seen AS MATERIALIZED (
     SELECT fields ->> 0 AS team, fields ->> 1 AS queue, CAST(fields ->> 2 AS bigint) AS ready,
@@ -83,24 +97,104 @@ WITH spans AS (
     SELECT CAST(:at AS timestamptz) AS at, CAST(value AS integer) AS span
     FROM jsonb_array_elements(CAST(:spans AS jsonb)) AS given (value)
 )
-INSERT INTO mainspring.looks (span, since, done)
-SELECT span, {span_start}, true
+INSERT INTO mainspring.looks AS look (span, since, done, upto)
+SELECT span, {span_start}, true, CAST(:upto AS text)
 FROM spans
-ON CONFLICT (span, since) DO UPDATE SET done = true;
+ON CONFLICT (span, since) DO UPDATE
+SET done = true,
+    upto = CASE WHEN NOT look.done THEN excluded.upto
+                WHEN look.upto IS NOT NULL AND excluded.upto IS NOT NULL THEN greatest(look.upto, excluded.upto) END;
 
--- What lies further ahead than anything is kept is from before the clock was set back.
+-- What lies further ahead than anything is kept is from before the clock was set back. Differs from SQLite in that the
+-- first and the last span are asked for, in the order of the index: of all that is old, a planner who takes it for little
+-- would read all each time.
 -- name: prune_samples
 WITH {clock},
-waits AS (
-    DELETE FROM mainspring.waits USING clock
-    WHERE span = :span AND (since < now - CAST(:age AS interval) OR since > now + CAST(:age AS interval))
+old AS MATERIALIZED (
+    (
+        SELECT ctid
+        FROM mainspring.samples
+        WHERE span = :span AND since = (SELECT min(since) FROM mainspring.samples WHERE span = :span)
+          AND since < (SELECT now - CAST(:age AS interval) FROM clock)
+        ORDER BY team, queue
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        SELECT ctid
+        FROM mainspring.samples
+        WHERE span = :span AND since = (SELECT max(since) FROM mainspring.samples WHERE span = :span)
+          AND since > (SELECT now + CAST(:age AS interval) FROM clock)
+        ORDER BY team, queue
+        LIMIT :limit
+    )
 ),
-looks AS (
-    DELETE FROM mainspring.looks USING clock
-    WHERE span = :span AND (since < now - CAST(:age AS interval) OR since > now + CAST(:age AS interval))
+gone AS (
+    DELETE FROM mainspring.samples
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
+    RETURNING since
 )
-DELETE FROM mainspring.samples USING clock
-WHERE span = :span AND (since < now - CAST(:age AS interval) OR since > now + CAST(:age AS interval));
+SELECT count(*) AS pruned
+FROM gone
+HAVING count(*) > 0;
+
+-- name: prune_waits
+WITH {clock},
+old AS MATERIALIZED (
+    (
+        SELECT ctid
+        FROM mainspring.waits
+        WHERE span = :span AND since = (SELECT min(since) FROM mainspring.waits WHERE span = :span)
+          AND since < (SELECT now - CAST(:age AS interval) FROM clock)
+        ORDER BY team, queue
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        SELECT ctid
+        FROM mainspring.waits
+        WHERE span = :span AND since = (SELECT max(since) FROM mainspring.waits WHERE span = :span)
+          AND since > (SELECT now + CAST(:age AS interval) FROM clock)
+        ORDER BY team, queue
+        LIMIT :limit
+    )
+),
+gone AS (
+    DELETE FROM mainspring.waits
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
+    RETURNING since
+)
+SELECT count(*) AS pruned
+FROM gone
+HAVING count(*) > 0;
+
+-- name: prune_looks
+WITH {clock},
+old AS MATERIALIZED (
+    (
+        SELECT ctid
+        FROM mainspring.looks
+        WHERE span = :span AND since = (SELECT min(since) FROM mainspring.looks WHERE span = :span)
+          AND since < (SELECT now - CAST(:age AS interval) FROM clock)
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        SELECT ctid
+        FROM mainspring.looks
+        WHERE span = :span AND since = (SELECT max(since) FROM mainspring.looks WHERE span = :span)
+          AND since > (SELECT now + CAST(:age AS interval) FROM clock)
+        LIMIT :limit
+    )
+),
+gone AS (
+    DELETE FROM mainspring.looks
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
+    RETURNING since
+)
+SELECT count(*) AS pruned
+FROM gone
+HAVING count(*) > 0;
 
 -- name: samples
 SELECT since, CAST(sum(succeeded) AS bigint) AS succeeded, CAST(sum(failed) AS bigint) AS failed,
@@ -120,4 +214,5 @@ GROUP BY since, bound;
 -- name: looks
 SELECT since
 FROM mainspring.looks
-WHERE span = :span AND since >= :first AND done;
+WHERE span = :span AND since >= :first AND done
+  AND (CAST(:queue AS text) IS NULL OR upto IS NULL OR :queue <= upto);

@@ -72,5 +72,6 @@ CREATE TABLE mainspring_looks (
     span  INTEGER NOT NULL,
     since INTEGER NOT NULL,
     done  INTEGER NOT NULL,
+    upto  TEXT,  -- the last queue that was looked at by itself; NULL when all were
     PRIMARY KEY (span, since)
 ) STRICT, WITHOUT ROWID;

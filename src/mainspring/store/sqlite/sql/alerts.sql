@@ -100,37 +100,43 @@ FROM (
     LIMIT :look
 ) AS first;
 
--- Those that come first in each queue, and, where priority is strict, the first of each priority, which is the oldest of it:
--- however many urgent ones there are, they don't hide one that starves.
+-- Those that come first in each queue, and, where there may be more and priority is strict, the first of each priority that
+-- comes later, which is the oldest of it: however many urgent ones there are, they don't hide one that starves.
 -- name: oldest_ready
-WITH RECURSIVE levels (level) AS (
-    VALUES (0) UNION ALL SELECT level + 1 FROM levels WHERE level < 100
-),
-seen AS MATERIALIZED (
+WITH RECURSIVE first AS MATERIALIZED (
     SELECT asked.value AS queue, (
-        SELECT json_array(min(run_at) FILTER (WHERE :team IS NULL OR coalesce(team, 'default') = :team), count(*))
+        SELECT json_array(min(run_at) FILTER (WHERE :team IS NULL OR coalesce(team, 'default') = :team), count(*), max(rank))
         FROM (
-            SELECT run_at, team
+            SELECT run_at, team, rank
             FROM mainspring_jobs
             WHERE state = 'ready' AND queue = asked.value
             ORDER BY rank
             LIMIT :look
-        ) AS first
-    ) AS first, (
-        SELECT min((
-            SELECT run_at
-            FROM mainspring_jobs
-            WHERE state = 'ready' AND queue = asked.value AND rank >= (101 - level) << 53 AND rank < (102 - level) << 53
-            ORDER BY rank
-            LIMIT 1
-        ))
-        FROM levels
-        WHERE :team IS NULL
-    ) AS oldest
+        ) AS ones
+    ) AS seen
     FROM json_each(:queues) AS asked
+),
+levels (queue, rank, run_at) AS (
+    SELECT queue, seen ->> 2, NULL
+    FROM first
+    WHERE :team IS NULL AND seen ->> 1 >= :look
+    UNION ALL
+    SELECT levels.queue, job.rank, job.run_at
+    FROM levels CROSS JOIN mainspring_jobs AS job ON job.rowid = (
+        SELECT rowid
+        FROM mainspring_jobs
+        WHERE state = 'ready' AND queue = levels.queue AND rank >= {next_level}
+        ORDER BY rank
+        LIMIT 1
+    )
 )
-SELECT queue, :now - min(coalesce(first ->> 0, oldest), coalesce(oldest, first ->> 0)) AS waited_us, first ->> 1 AS looked
-FROM seen;
+SELECT queue, :now - min(run_at) AS waited_us, max(looked) AS looked
+FROM (
+    SELECT queue, seen ->> 0 AS run_at, seen ->> 1 AS looked FROM first
+    UNION ALL
+    SELECT queue, run_at, 0 FROM levels
+) AS seen
+GROUP BY queue;
 
 -- name: lately_ended
 SELECT count(*) FILTER (WHERE wanted AND outcome = 'failed') AS failures, count(*) FILTER (WHERE wanted) AS ended,

@@ -13,15 +13,16 @@ NULL AS wish, reason, error, finished_at, outcome, result, progress, schedule, t
 fair, weight, NULL AS waits_for, NULL AS holds,
 workflow, links, plan, NULL AS pending, FALSE AS awaited, NULL AS signal, team, notify
 
--- What a page of jobs may ask of either table. The error is searched as it is written, up to its traceback, which is long:
--- it is ours, so its type and its message come first, and no quote within them can be taken for one of the document's.
+-- What a page of jobs may ask of either table.
 -- name: wanted
 (:state IS NULL OR state = :state) AND (:queue IS NULL OR queue = :queue)
   AND (:task IS NULL OR task = :task) AND (:key IS NULL OR key = :key)
-  AND (:error IS NULL OR instr(
-      lower(replace(substr(error, 10, max(0, instr(error, '","traceback":') - 10)), '","message":"', ': ')),
-      lower(:error)
-  ) > 0)
+  AND (:error IS NULL OR instr(lower({said}), lower(:error)) > 0)
+
+-- What an error says: its document up to the traceback, which is long, made one string, and read as such. The document is
+-- ours, so its type and its message come first, and no quote within them can be taken for one of its own.
+-- name: said
+('"' || replace(substr(error, 10, max(0, instr(error, '","traceback":') - 10)), '","message":"', ': ') || '"') ->> '$'
 
 -- name: within
 id >= :first AND id < :before
@@ -291,3 +292,7 @@ AND NOT EXISTS (
 -- When that span of so many seconds began in which `at` lies.
 -- name: span_start
 at / (span * 1000000) * (span * 1000000)
+
+-- Where the ranks of the next lower priority begin, from that of a job on.
+-- name: next_level
+((levels.rank >> 53) + 1) << 53
