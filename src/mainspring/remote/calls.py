@@ -331,7 +331,9 @@ def _workflow_of(told: object) -> ToldWorkflow:
 
 def _chosen(chosen: Chosen, reason: str | None) -> dict[str, object]:
     check_known(chosen, Chosen)
-    known: dict[str, object] = {**chosen, "finished_until": _when(chosen.get("finished_until")), "reason": reason}
+    known: dict[str, object] = {**chosen, "reason": reason}
+    if (died_before := chosen.get("finished_until")) is not None:
+        known["finished_until"] = died_before.isoformat()
     if chosen.get("ids") is not None:
         known["ids"] = [str(id_of(one)) for one in chosen["ids"] or ()]
     return {name: value for name, value in known.items() if value is not None}
