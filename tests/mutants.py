@@ -4077,15 +4077,15 @@ MUTANTS = [
     Mutant(
         "urgent jobs hide an old one that starves (sqlite)",
         f"{SQLITE}/alerts.sql",
-        "        FROM levels\n        WHERE :team IS NULL",
-        "        FROM levels\n        WHERE FALSE",
+        "WHERE :team IS NULL AND seen ->> 1 >= :look",
+        "WHERE FALSE",
         f"{ALERTS}::test_urgent_jobs_do_not_hide_an_old_one_that_starves[sqlite",
     ),
     Mutant(
         "urgent jobs hide an old one that starves (postgres)",
         f"{POSTGRES}/alerts.sql",
-        "AS level\n        WHERE CAST(:team AS text) IS NULL",
-        "AS level\n        WHERE FALSE",
+        "WHERE CAST(:team AS text) IS NULL AND looked >= CAST(:look AS bigint)",
+        "WHERE FALSE",
         f"{ALERTS}::test_urgent_jobs_do_not_hide_an_old_one_that_starves[postgres",
     ),
     Mutant(
