@@ -5592,6 +5592,13 @@ MUTANTS = [
         f"{IN_BROWSER}/test_access.py::test_each_window_stays_in_the_team_that_it_shows",
     ),
     Mutant(
+        "who follows is told that he hears all before it is known what is new",
+        "api/stream.py",
+        "        if self._begun:\n            listener.begin()\n",
+        "        listener.begin()\n",
+        "tests/api/test_events.py::test_nobody_is_told_that_he_hears_all_before_it_is_known_what_is_new",
+    ),
+    Mutant(
         "jobs are told of that were in a file which is gone",
         "store/sqlite/database.py",
         "self._writer.check_file()",

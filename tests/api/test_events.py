@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -15,8 +15,9 @@ import httpx
 import pytest
 
 from mainspring import Mainspring
+from mainspring.api.routes import events
 from mainspring.api.watch import Watch
-from mainspring.changes import MOST, OVERLAP
+from mainspring.changes import MOST, OVERLAP, Changes, Look
 from mainspring.model.change import Change
 from mainspring.model.ids import uuid7
 from mainspring.model.job import Job, JobState
@@ -46,10 +47,10 @@ class Follower:
             assert answer.headers["content-type"].startswith("text/event-stream")
             kind = ""
             for line in answer.iter_lines():
-                self.listening.set()
                 if line.startswith("event: "):
                     kind = line.removeprefix("event: ")
-                if line.startswith("data: "):
+                    self.listening.set()
+                if line.startswith("data: ") and kind != "listening":
                     self.events.append((kind, json.loads(line.removeprefix("data: "))))
         self.ended.set()
 
@@ -86,7 +87,8 @@ def test_all_jobs_of_a_team_are_followed_and_no_others(client_of: Client, app: M
     acme.post(f"{API}/jobs", json={"task": "fail"})  # before anybody listens
 
     with following(acme, f"{API}/events", server) as follower:
-        until(lambda: _created_and_seen(acme, follower))
+        acme.post(f"{API}/jobs", json={"task": "fail"})
+        until(lambda: follower.events)
         seen = len(follower.events)
         beta.post(f"{API}/jobs", json={"task": "fail"})
         drain(app)
@@ -99,10 +101,28 @@ def test_all_jobs_of_a_team_are_followed_and_no_others(client_of: Client, app: M
     assert len(marks) == len(set(marks))
 
 
-def _created_and_seen(client: httpx.Client, follower: Follower) -> bool:
-    """Create jobs until one is seen: what happened before the first look is nobody's news."""
-    client.post(f"{API}/jobs", json={"task": "fail"})
-    return bool(follower.events)
+def test_nobody_is_told_that_he_hears_all_before_it_is_known_what_is_new(
+    client: httpx.Client, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    look, event = Changes.look, events._event
+
+    def looking(changes: Changes) -> Look:
+        found = look(changes)
+        done.append("looked")
+        return found
+
+    def telling(kind: str, document: Mapping[str, object]) -> bytes:
+        done.append(kind)
+        return event(kind, document)
+
+    monkeypatch.setattr(Changes, "look", looking)
+    monkeypatch.setattr(events, "_event", telling)
+
+    with following(client, f"{API}/events", server):
+        assert done.index("looked") < done.index("listening")
+        with following(client, f"{API}/events", server):  # who comes later hears all at once
+            assert done.count("listening") == 2
 
 
 def test_who_follows_is_let_go_when_the_token_is_revoked(client_of: Client, app: Mainspring, server: Server) -> None:

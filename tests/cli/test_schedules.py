@@ -385,7 +385,7 @@ def test_a_schedule_that_was_there_is_said_to_be_defined_anew(here: str) -> None
         (["--cron", "0 9 * *"], ["5 fields", '"0 9 * *"']),
         (["--cron", "@daly"], ["did you mean '@daily'?"]),
         (["--cron", "@daily", "--tz", "Europe/Berln"], ["did you mean 'Europe/Berlin'?"]),
-        (["--every", "soon"], ["--every", "30s, 10m or 1h30m", "'soon'"]),
+        (["--every", "soon"], ["--every", "'90s' or '1h30m'", "'soon'"]),
         (["--every", "0.01"], ["at least 0.1 s"]),
         (["--after", "soon"], ["--after", "'soon'"]),
         (["--at", "2100-01-01T09:00"], ["--at", "time zone"]),

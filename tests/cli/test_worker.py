@@ -263,7 +263,7 @@ def test_processes_of_a_worker_allow_what_it_was_told(sqlite_url: str, folder: P
         (["--app", "tasks", "--concurrency", "0"], ["concurrency", "1 to 10,000", "0"]),
         (["--app", "tasks", "--concurrency", "many"], ["--concurrency", "integer"]),
         (["--app", "tasks", "--processes", "0"], ["--processes", "1"]),
-        (["--app", "tasks", "--lease", "soon"], ["--lease", "30s", "'soon'"]),
+        (["--app", "tasks", "--lease", "soon"], ["--lease", "'90s'", "'soon'"]),
         (["--app", "tasks", "--grace", "-1"], ["--grace", "'-1'"]),
         (["--app", "tasks", "--retention", "-1d"], ["--retention", "'-1d'"]),
         (["--app", "tasks", "--retention", "0"], ["retention", "longer than 0", "30d"]),
@@ -300,7 +300,7 @@ def test_a_bad_value_in_the_environment_is_refused_and_its_variable_named(monkey
 def test_the_retention_can_come_from_the_environment(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAINSPRING_RETENTION", "never")
 
-    assert_refused(in_process(*command), "--retention", "10m", "'never'")
+    assert_refused(in_process(*command), "--retention", "'1h30m'", "'never'")
 
 
 def test_worker_processes_are_told_the_retention(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

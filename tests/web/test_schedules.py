@@ -431,7 +431,7 @@ def test_what_jitter_makes_an_average_is_no_count(visitor: Visitor, app: Mainspr
     for number in range(5):
         app.schedules.add(f"s{number}", "greet", cron("0 9 * * mon"), args=["Ada"], jitter="4m")
 
-    page = visitor().get("/schedules/heat").text
+    page = visitor().get("/schedules/-/heat").text
 
     assert "Mon 09:00: up to 2 in a minute" in page
     assert '<td class="number">about 1</td><td class="number">about 1</td>' in page

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from mainspring.app import Mainspring
-from mainspring.changes import Look
+from mainspring.changes import Changes, Look
 from mainspring.errors import StoreError
 from mainspring.model.change import Change
 from mainspring.service import Loop, close
@@ -29,6 +29,7 @@ class Listener:
     def __init__(self, team: str | None) -> None:
         self.team = team
         self.closed = False
+        self.begun = False  # whether it will be told of all that happens from now on
         self._waiting: deque[Change] = deque()
         self._skipped = False
         self._news = asyncio.Event()
@@ -41,6 +42,10 @@ class Listener:
         self._skipped |= look.skipped or len(mine) > room
         if self._waiting or self._skipped:
             self._news.set()
+
+    def begin(self) -> None:
+        self.begun = True
+        self._news.set()
 
     def close(self) -> None:
         self.closed = True
@@ -66,7 +71,7 @@ class Stream:
 
     def __init__(self, app: Mainspring) -> None:
         self._app = app
-        self._changes = app.changes()
+        self._changes, self._begun = app.changes(), False
         self._listeners: set[Listener] = set()
         self._told: asyncio.AbstractEventLoop | None = None
         self._loop = Loop("stream", self._look)
@@ -91,8 +96,11 @@ class Stream:
         listener = Listener(team)
         listener.closed = self._closed
         if not self._listeners:
-            self._changes = self._app.changes()  # what happened while nobody listened is nobody's news
+            # What happened while nobody listened is nobody's news; nor is what the first look finds.
+            self._changes, self._begun = self._app.changes(), False
         self._listeners.add(listener)
+        if self._begun:
+            listener.begin()
         self._loop.wake()
         return listener
 
@@ -102,15 +110,20 @@ class Stream:
     def _look(self) -> float:
         if not self._listeners or self._told is None:
             return math.inf
+        changes = self._changes
         try:
-            look = self._changes.look()
+            look = changes.look()
         except StoreError as error:
             log.warning("can't look for changes, trying on: %s", error)
             return 4 * PERIOD
-        if look.changes or look.skipped:
-            self._told.call_soon_threadsafe(self._tell, look)
+        if look.changes or look.skipped or not self._begun:
+            self._told.call_soon_threadsafe(self._tell, look, changes)
         return PERIOD
 
-    def _tell(self, look: Look) -> None:
+    def _tell(self, look: Look, changes: Changes) -> None:
+        begins = not self._begun and changes is self._changes
+        self._begun |= begins
         for listener in self._listeners:
+            if begins:
+                listener.begin()
             listener.tell(look)

@@ -129,8 +129,10 @@ def progress(job_id: UUID) -> Talk[dict[JobState, int]]:
     return found.counts
 
 
-def change_of(event: Event) -> Change | Skipped:
-    """Return what an event of the stream of all jobs tells."""
+def change_of(event: Event) -> Change | Skipped | None:
+    """Return what an event of the stream of all jobs tells; None of one that is about the stream itself."""
+    if event.kind == "listening":
+        return None
     return Skipped() if event.kind == "skipped" else as_kind(event.told, Change)
 
 

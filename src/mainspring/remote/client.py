@@ -367,7 +367,8 @@ class Client(Spoken):
     def follow(self) -> Generator[Change | Skipped, None, None]:
         """Yield what happens to the team's jobs from now on, until the server ends it."""
         for event in self._line.follow("events"):
-            yield calls.change_of(event)
+            if (change := calls.change_of(event)) is not None:
+                yield change
 
 
 class AsyncClient(Awaited):
@@ -465,7 +466,8 @@ class AsyncClient(Awaited):
         """Yield what happens to the team's jobs from now on, until the server ends it."""
         async with aclosing(self._line.follow("events")) as events:
             async for event in events:
-                yield calls.change_of(event)
+                if (change := calls.change_of(event)) is not None:
+                    yield change
 
 
 def _headers(token: str | None, team: str | None) -> dict[str, str]:

@@ -43,8 +43,9 @@ async def follow_job(request: Request, caller: Asking, job_id: UUID) -> Response
 async def follow_all(request: Request, caller: Asking) -> Response:
     """Follow the jobs of the team.
 
-    An event `change` tells that a job was created, started, attempted without coming to an end, or finished. An event
-    `skipped` tells that there were more changes than were sent: list the jobs to be up to date.
+    An event `listening` tells that all is told from now on. An event `change` tells that a job was created, started,
+    attempted without coming to an end, or finished. An event `skipped` tells that there were more changes than were
+    sent: list the jobs to be up to date.
     """
     return team_stream(request.app.state, caller)
 
@@ -92,11 +93,14 @@ async def _job_events(gate: Gate, caller: Caller, watch: Watch, job: Job) -> Asy
 async def _team_events(gate: Gate, caller: Caller, stream: Stream) -> AsyncGenerator[bytes]:
     listener = stream.open(caller.app.client.team)
     try:
-        yield b": listening\n\n"
+        said = False
         beats = 0
         while not listener.closed and await gate.still_lets_in(caller):
             changes, skipped = await listener.take(HEARTBEAT)
             beats += 1
+            if listener.begun and not said:
+                said = True
+                yield _event("listening", {})
             if skipped:
                 yield _event("skipped", {})
             if changes:

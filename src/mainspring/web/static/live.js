@@ -134,9 +134,9 @@ function follow(address, tell) {
   let pause;
   function begin() {
     stream = new EventSource(address);
-    for (const kind of ["change", "skipped", "job"]) stream.addEventListener(kind, tell);
-    // What happened between the making of the page, or the break, and this moment has been told to nobody.
-    stream.addEventListener("open", () => { open = true; tell(); });
+    // What happened between the making of the page, or the break, and the first of these events has been told to nobody.
+    for (const kind of ["listening", "change", "skipped", "job"]) stream.addEventListener(kind, tell);
+    stream.addEventListener("open", () => { open = true; });
     // A stream that broke is opened again by the browser, one that was refused is not. When that fails, the page is asked
     // for, whose answer tells what is wrong.
     stream.addEventListener("error", () => {
