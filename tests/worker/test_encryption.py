@@ -19,7 +19,7 @@ from tests.support.databases import dump, execute, table
 from tests.support.waiting import until
 from tests.worker import encrypted_tasks
 
-CANARY = "canary-4711"
+CANARY = "canary-siskin"
 ONCE = Retry(max_attempts=1)
 
 
